@@ -425,7 +425,7 @@ def test_a_full_disc_is_named(tmp_path, monkeypatch):
     X = rows(4000)
     model = on_disc(X)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setattr(tempfile, "TemporaryFile", lambda **how: open("/dev/full", "wb+", **how))  # noqa: SIM115
+    monkeypatch.setattr(tempfile, "TemporaryFile", lambda buffering, dir: open("/dev/full", "wb+", buffering))  # noqa: SIM115
     with pytest.raises(OSError, match=r"max_memory.*TMPDIR") as failed:
         model.fit(X)
     assert failed.value.errno == errno.ENOSPC

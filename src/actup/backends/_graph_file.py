@@ -18,14 +18,20 @@ from actup.graph._records import Graph, GraphParts, Neighbors
 from actup.recipe._recipe import Recipe
 
 _FOLDER_VARIABLES = ("TMPDIR", "TEMP", "TMP")  # as tempfile reads them
+_USUAL_FOLDERS = (  # where tempfile looks if the environment names none that it can use
+    ("/tmp", "/var/tmp", "/usr/tmp")
+    if os.name != "nt"
+    else (os.path.expanduser(r"~\AppData\Local\Temp"), os.path.expandvars(r"%SYSTEMROOT%\Temp"))
+)
 _CHUNK_EDGES = 2**20  # of lists that are searched at a time for edges that end in a range
 
 
 class GraphFile:
     """The graph of lists of neighbours, in a file that disappears when nobody uses it any more.
 
-    It has the same bits as a graph that is made in memory. The file lies in the folder for temporary files
-    (``tempfile.gettempdir()``), which should be on a disc.
+    It has the same bits as a graph that is made in memory. The file lies in the folder for temporary files,
+    which should be on a disc: the one that the program has set (``tempfile.tempdir``), else the one that the
+    environment names, else that of ``tempfile.gettempdir()``.
 
     Parameters
     ----------
@@ -39,13 +45,13 @@ class GraphFile:
         parts = GRAPH_FILE_PARTS
         self._starts = [self._n * part // parts for part in range(parts + 1)]
         self._offsets = np.zeros(self._n + 1, np.int64)
-        with _explained_in_folder():
-            self._indices, self._weights = self._open(), self._open()
+        with _explained_in_folder() as folder:
+            self._indices, self._weights = self._open(folder), self._open(folder)
             self._write(neighbors, recipe, threads)
 
-    def _open(self) -> IO[bytes]:
+    def _open(self, folder: str) -> IO[bytes]:
         # Without a buffer, which would be written once more when a file on a full disc is closed.
-        file: IO[bytes] = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - open as long as it is used
+        file: IO[bytes] = tempfile.TemporaryFile(buffering=0, dir=folder)  # noqa: SIM115 - open as long as it is used
         weakref.finalize(self, file.close)
         return file
 
@@ -90,15 +96,12 @@ class GraphFile:
 
 
 @contextmanager
-def _explained_in_folder() -> Iterator[None]:
-    """Say in an error of the file why there is one, where it lies, and the remedy."""
-    folder = next(filter(None, map(os.environ.get, _FOLDER_VARIABLES)), None)
+def _explained_in_folder() -> Iterator[str]:
+    """The folder for the file; errors of the file say why there is one, where it lies, and the remedy."""
+    folder = None
     try:
-        if folder is not None:  # tempfile takes another one, without a word, if this one cannot be used
-            with tempfile.NamedTemporaryFile(dir=folder, buffering=0) as file:
-                file.write(b" ")
-        folder = tempfile.gettempdir()
-        yield
+        folder = _folder()
+        yield folder
     except OSError as error:
         where = "there is no folder for temporary files" if folder is None else folder
         raise OSError(
@@ -106,6 +109,29 @@ def _explained_in_folder() -> Iterator[None]:
             f"to stay within max_memory, the graph goes into a temporary file, but {where}: "
             f"{error.strerror}; set TMPDIR to a folder on a disc with free space, or raise max_memory",
         ) from error
+
+
+def _folder() -> str:
+    """The folder that the program has set, else the one that the environment names, else tempfile's own.
+
+    tempfile passes over a named folder that it cannot use, without a word, and keeps the one that it finds in
+    ``tempfile.tempdir``, where programs set theirs: one of its usual folders is then no choice of theirs.
+    """
+    named = next(filter(None, map(os.environ.get, _FOLDER_VARIABLES)), None)
+    if named is not None:
+        is_set = tempfile.tempdir is not None
+        if not is_set or (tempfile.gettempdir() in _USUAL_FOLDERS and not _is_usable(named)):
+            return os.path.abspath(named)
+    return tempfile.gettempdir()
+
+
+def _is_usable(folder: str) -> bool:
+    try:
+        with tempfile.NamedTemporaryFile(dir=folder, buffering=0) as file:
+            file.write(b" ")
+    except OSError:
+        return False
+    return True
 
 
 def _affinities(neighbors: Neighbors, recipe: Recipe, threads: int) -> np.ndarray:
