@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 from dataclasses import replace
 
 import numpy as np
@@ -430,13 +431,32 @@ def test_finished_run_begins_anew_if_its_rows_have_changed(tmp_path):
         return embed(path, QUICK, work=work, backend="cpu", out=tmp_path / "map.npy")
 
     first = embedded(clustered_rows(500), work)
-    assert embedded(clustered_rows(500), work).digests == first.digests  # saved again
-    again = embedded(clustered_rows(500, seed=9), work)
+    with pytest.warns(
+        UserWarning, match=rf"rows\.npy has changed since the map in .*{first.plan.key} was made"
+    ):
+        again = embedded(clustered_rows(500, seed=9), work)
     assert again.plan.key == first.plan.key
     assert again.digests == embedded(clustered_rows(500, seed=9), tmp_path / "other").digests
     assert sorted(item.name for item in work.iterdir()) == [f"actup-{first.plan.key}"]
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("is_finished", [True, False])
+def test_files_that_are_written_again_with_the_same_rows_are_no_others(tmp_path, monkeypatch, is_finished):
+    path, work = tmp_path / "rows.npy", tmp_path / "work"
+    np.save(path, clustered_rows(500))
+    if is_finished:
+        embed(path, QUICK, work=work, backend="cpu")
+    else:
+        _stop_in_layout(path, work, monkeypatch)
+    [scan] = work.glob("actup-*/done/cells.json")
+    before = scan.stat().st_mtime_ns
+    os.utime(path, (0, 0))
+    embed(path, QUICK, work=work, backend="cpu")
+    assert scan.stat().st_mtime_ns == before, "the run began anew"
+
+
+@pytest.mark.filterwarnings("ignore:.* has changed since the map")
 @pytest.mark.parametrize("stopped_at", ["shutil.rmtree", "pathlib.Path.rename"])
 def test_run_begins_anew_after_a_stop_while_it_did(tmp_path, monkeypatch, stopped_at):
     path = tmp_path / "rows.npy"

@@ -27,7 +27,12 @@ from actup.distributed._other_runs import warn_of_other_files
 from actup.distributed._plan import Plan
 from actup.distributed._planning import check_parameters, make_plan, open_rows, reject_out_in_source
 from actup.distributed._refine import measured_recall, record_after, rounds_done
-from actup.distributed._scan import forget_changed_scans, forget_finished_run, reject_if_changed
+from actup.distributed._scan import (
+    accept_unchanged_contents,
+    forget_changed_scans,
+    forget_finished_run,
+    reject_if_changed,
+)
 from actup.distributed._sinks import Sink, open_sink
 from actup.distributed._sources import Source
 from actup.distributed._stored import stored_source
@@ -182,7 +187,8 @@ def embed(
     -----
     UserWarning
         If the measured recall stays below ``recall`` by more than the error of the measurement; or if
-        ``work`` holds an unfinished run of the same source with other files or numbers of rows.
+        ``work`` holds an unfinished run of the same source with other files or numbers of rows; or a
+        finished one whose rows have changed, which is removed.
 
     See Also
     --------
@@ -243,6 +249,7 @@ def run_plan(plan: Plan, client: Any, out: Any, threads: int, progress: Progress
         "plan %s: %d rows, %d groups, files in %s", plan.key, plan.rows, plan.groups, plan.folder.path
     )
     with exclusive(plan.folder.path):
+        accept_unchanged_contents(plan)
         forget_finished_run(plan)
         plan.folder.reject_damaged_arrays()
         warn_of_other_files(plan)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from actup._engine import engine
+from actup._warnings import warn_user
 from actup.distributed._plan import Plan
 from actup.distributed._sources import ShardError, Source
 from actup.distributed._sources._base import reason
@@ -84,8 +86,9 @@ def _scan(plan: Plan, shard: int) -> dict[str, Any]:
     samples = {
         name: np.empty((len(at), plan.source.columns), plan.source.dtype) for name, at in chosen.items()
     }
-    begin = 0
+    begin, content = 0, _Content(plan.source, shard)
     for chunk in plan.source.read(shard, chunk_rows(plan)):
+        content.add(chunk)
         check_values(plan, shard, begin, chunk)
         for name, at in chosen.items():
             first, last = np.searchsorted(at, [begin, begin + len(chunk)])
@@ -94,7 +97,24 @@ def _scan(plan: Plan, shard: int) -> dict[str, Any]:
     _reject_other_length(plan, shard, missing=begin < rows, extra=max(0, begin - rows))
     for name, sample in samples.items():
         plan.folder.write(f"sample/{name}.{shard}", sample)
-    return {"fingerprint": fingerprint}
+    return {"fingerprint": fingerprint, "content": content.digest()}
+
+
+class _Content:
+    """A digest of the ids and rows of a shard, which tells whether a file written anew has the same."""
+
+    def __init__(self, source: Source, shard: int):
+        ids = source.ids(shard)
+        self._hash = hashlib.blake2b(f"{source.dtype} {source.columns}".encode(), digest_size=16)
+        if ids is not None:
+            self._hash.update("\n".join(map(repr, ids.tolist())).encode("utf-8", "surrogatepass"))
+
+    def add(self, rows: np.ndarray) -> None:
+        """Add the next rows, which are C-contiguous."""
+        self._hash.update(rows.reshape(-1).view(np.uint8).data)
+
+    def digest(self) -> str:
+        return self._hash.hexdigest()
 
 
 def _sampled_rows(plan: Plan, shard: int) -> dict[str, np.ndarray]:
@@ -166,11 +186,31 @@ def fingerprint_of(plan: Plan, shard: int) -> str:
         ) from error
 
 
+def accept_unchanged_contents(plan: Plan) -> None:
+    """Read shards again whose files are others than when they were scanned; note those with the same rows."""
+    for shard in range(len(plan.source.shards)):
+        if not _has_changed(plan, shard):
+            continue
+        fingerprint = fingerprint_of(plan, shard)
+        record = plan.folder.require_record(f"scan-{shard}")
+        with discarded_copy_of_bad_shard(plan.source, shard):
+            content = _Content(plan.source, shard)
+            for chunk in plan.source.read(shard, chunk_rows(plan)):
+                content.add(chunk)
+        if content.digest() == record.get("content"):
+            plan.folder.write_record(f"scan-{shard}", {**record, "fingerprint": fingerprint})
+
+
 def forget_finished_run(plan: Plan) -> None:
     """Have the run begin anew if a shard has changed since an earlier call has made the map."""
-    if plan.folder.record("layout") is not None and any(
-        _has_changed(plan, shard) for shard in range(len(plan.source.shards))
-    ):
+    if plan.folder.record("layout") is None:
+        return
+    changed = next((shard for shard in range(len(plan.source.shards)) if _has_changed(plan, shard)), None)
+    if changed is not None:
+        warn_user(
+            f"{plan.source.shards[changed].name} has changed since the map in {plan.folder.path} was made: "
+            "that map is removed, and all is computed again"
+        )
         plan.folder.clear()
 
 
