@@ -102,7 +102,7 @@ def test_masks_are_rejected(case, tmp_path):
 
 
 @pytest.mark.parametrize("kind", [actup.UMAP, actup.TSNE, actup.GDR])
-@pytest.mark.parametrize("wrong", [np.array([1, 2]), (1, 2)])
+@pytest.mark.parametrize("wrong", [np.array([1, 2]), (1, 2), (), [], False, "", (("p", 3),)])
 def test_parameters_of_metrics_must_be_a_dict(kind, wrong):
     for name in ("metric_kwds", "output_metric_kwds"):
         if hasattr(kind(), name):

@@ -18,6 +18,7 @@ from actup._values import reject_mask
 from actup.backends._memory._shape import Lean
 from actup.graph._records import Graph, Neighbors, read_lists
 from actup.graph._sample_weights import read_sample_weights
+from actup.neighbors._metric_parameters import check_parameters
 from actup.recipe._recipe import Recipe
 
 Start = str | np.ndarray | None
@@ -164,6 +165,8 @@ def start_name(init: Start, otherwise: str) -> str | None:
 
 def change(base: Recipe, names: dict[str, str], **changes: Any) -> Recipe:
     """``base.but(**changes)``, with errors that speak of the estimator's own parameter names."""
+    for switch in ("metric_kwds", "output_metric_kwds"):  # recipes also take the tuples that they hold
+        check_parameters(changes.get(switch), names.get(switch, switch))
     try:
         return base.but(**changes)
     except (TypeError, ValueError) as error:

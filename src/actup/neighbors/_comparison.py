@@ -7,7 +7,6 @@ deviations), or distances are recomputed at the end ("haversine" searches by cho
 from __future__ import annotations
 
 import math
-import reprlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -19,13 +18,13 @@ from scipy import sparse
 
 from actup import _elementary as elementary
 from actup._engine import engine
-from actup._errors import WrongType
 from actup._threads import count_threads
 from actup._typing import Rows
 from actup._values import as_float, to_floats
 from actup._warnings import warn_user
 from actup.neighbors._chunks import row_magnitudes
 from actup.neighbors._finite_values import value_chunks
+from actup.neighbors._metric_parameters import check_parameters
 from actup.neighbors._metrics import METRICS, NegativeValues, record_of
 from actup.neighbors._mixed_columns import MixedColumns
 from actup.neighbors._row_transforms import (
@@ -68,17 +67,6 @@ def is_compiled(metric: str | Callable[..., float], parameters: Parameters | Non
     _reject_unknown("minkowski", parameters)
     p = _power(**(parameters or {}))
     return p <= _MAX_COMPILED_POWER or math.isinf(p)
-
-
-def check_parameters(parameters: Any, name: str = "metric_kwds") -> None:
-    """Reject parameters of a metric that are no dict from text."""
-    if parameters is None:
-        return
-    if not isinstance(parameters, Mapping):
-        raise WrongType(f"{name}={reprlib.repr(parameters)} must be a dict of the metric's parameters")
-    for key in parameters:
-        if not isinstance(key, str):
-            raise WrongType(f"{name} has the key {key!r}, but names of parameters are text")
 
 
 def check_weights(parameters: Parameters | None, columns: int) -> np.ndarray | None:

@@ -21,8 +21,9 @@ from actup._typing import CsrMatrix, Rows
 from actup.graph._records import Neighbors
 from actup.neighbors._api import check_options
 from actup.neighbors._calibration import DEFAULT_RECALL
-from actup.neighbors._comparison import check_parameters, reject_negative
+from actup.neighbors._comparison import reject_negative
 from actup.neighbors._finite_values import Role
+from actup.neighbors._metric_parameters import check_parameters
 from actup.neighbors._metrics import canonical_metric
 from actup.neighbors._rows import as_sparse_or_dense, read_rows
 from actup.neighbors._search import Search, SearchOptions, check_k, make_search

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-import reprlib
-from collections.abc import Mapping
+from contextlib import suppress
 from enum import StrEnum
 from functools import cache
 from numbers import Real
@@ -15,6 +14,7 @@ import numpy as np
 from actup._errors import WrongType
 from actup._suggestions import not_one_of
 from actup._values import as_float, read_flag
+from actup.neighbors._metric_parameters import check_parameters
 from actup.neighbors._metrics import canonical_metric
 from actup.recipe._output_metrics import canonical_output_metric, reject_output_metric_contradictions
 from actup.recipe._schedule import Phase
@@ -83,16 +83,12 @@ def _parse_metric_kwds(values: object, field: str) -> tuple[tuple[str, object], 
         value = value.tolist() if isinstance(value, np.ndarray | np.generic) else value
         return tuple(map(frozen, value)) if isinstance(value, list | tuple) else value
 
-    is_read = isinstance(values, Mapping | tuple)
-    try:
-        given: Any = dict(values) if is_read else {}  # type: ignore[call-overload]
-    except (TypeError, ValueError):  # a tuple of other things than pairs
-        is_read = False
-    if not is_read:
-        raise WrongType(f"{field}={reprlib.repr(values)} must be a dict of the metric's parameters")
-    for name in given:
-        if not isinstance(name, str):
-            raise WrongType(f"{field} has the key {name!r}, but names of parameters are text")
+    given: Any = values
+    if isinstance(values, tuple):  # the form of a finished recipe
+        with suppress(TypeError, ValueError):  # of other things than pairs
+            given = dict(values)
+    check_parameters(given, field)
+    given = given or {}
     return tuple(sorted((name, frozen(value)) for name, value in given.items()))
 
 

@@ -16,7 +16,7 @@ from actup.backends import choose_backend, load_backend
 from actup.estimators._inputs import RandomState, draw_seed
 from actup.graph._records import Neighbors
 from actup.neighbors import nearest_neighbors
-from actup.neighbors._comparison import check_parameters
+from actup.neighbors._metric_parameters import check_parameters
 from actup.neighbors._metrics import canonical_metric
 from actup.recipe._presets import preset
 from actup.sc._keys import Metric, recorded_seed, representation, writable, write
