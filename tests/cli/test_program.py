@@ -210,6 +210,12 @@ def test_standard_output_that_cannot_be_written_is_named(unbuffered, tmp_path):
 def test_options_are_named_in_the_words_of_the_command_line(rejected, tmp_path, iris):
     out = ("-o", tmp_path / "map.npy")
     assert "'--seed': Input should be less than" in rejected("embed", iris, "--seed", 2**32, *out)
+    assert "actup: --min-dist -1.0 must" in rejected("embed", iris, "--min-dist", "-1", *out)
+    assert "actup: --learning-rate nan " in rejected("embed", iris, "--learning-rate", "nan", *out)
+    assert "actup: --metric 'foo' " in rejected("embed", iris, "--metric", "foo", *out)
+    assert "actup: --neighbors 1 must" in rejected("compare", iris, "-r", "umap", "--neighbors", "1", *out)
+    ran = rejected("compare", iris, "-r", "umap:neighbors=1", *out)
+    assert "actup: --recipe umap:neighbors=1: neighbors=1 must be at least 2" in ran
     assert "--epochs -1 must be at least 0" in rejected("embed", iris, "--epochs", "-1", *out)
     refusal = rejected("embed", iris, "--exclude", "species", "--max-memory", "1B", *out)
     assert "or use actup embed --work FOLDER" in refusal and "actup.distributed" not in refusal

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -114,13 +115,31 @@ def read_recipe(text: str, switches: Mapping[str, Any], running: RunningOptions)
 
     method, _, rest = text.partition(":")
     own: dict[str, Any] = {}
+    written: dict[str, str] = {}  # what the word calls the switches that it has
     for part in rest.split(",") if rest else ():
         name, sign, value = part.partition("=")
         if not sign:
             raise InputError(f"recipe {text!r}: {part!r} must be SWITCH=VALUE, such as perplexity=50")
-        name = {"neighbors": "n_neighbors", "dimensions": "n_components"}.get(name, name).replace("-", "_")
-        own[name] = read_switch(name, value)
-    return make_estimator(method, {**switches, **own}, running, option="--recipe")._recipe()
+        field = {"neighbors": "n_neighbors", "dimensions": "n_components"}.get(name, name).replace("-", "_")
+        written[field] = name
+        with _named_as_written(text, method, written):
+            own[field] = read_switch(field, value)
+    with _named_as_written(text, method, written):
+        return make_estimator(method, {**switches, **own}, running, option="--recipe")._recipe()
+
+
+@contextmanager
+def _named_as_written(text: str, method: str, written: Mapping[str, str]) -> Iterator[None]:
+    """Have errors about the switches of a recipe in one word call them as the word does."""
+    try:
+        yield
+    except (ValueError, TypeError) as error:
+        name, sign, rest = str(error).partition("=")
+        switches = {parameter: switch for switch, parameter in _PARAMETERS.get(method, {}).items()}
+        field = name if name in written else switches.get(name, name)
+        if isinstance(error, InputError) or not sign or field not in written:
+            raise
+        raise InputError(f"--recipe {text}: {written[field]}={rest}") from error
 
 
 def _preset_name(method: str, n_components: int) -> str:

@@ -15,7 +15,7 @@ from actup._cli.making import InputOptions
 from actup._cli.options import OutOfCoreOptions, ReadingOptions
 from actup._cli.outputs import reject_missing_folder, reject_special_output
 from actup._cli.reporting import InputError, complain, note, show, shows_progress
-from actup._cli.switches import option_name
+from actup._cli.switches import in_words_of_options
 from actup.progress import Progress
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _MAX_LISTED = 5  # columns in a warning
 # What messages of actup.distributed call parameters and functions, and what the command line calls them.
-_OPTIONS = {"out": "-o ", "source": "", "work": "--work ", "threads": "--jobs ", "backend": "--backend "}
+_OPTIONS = {"out": "-o", "source": "", "work": "--work", "threads": "--jobs"}
 _WORDS = (
     (r"\bcolumns=\[\.\.\.\]", "--columns"),
     (r"\(columns\)", "(--columns)"),
@@ -62,11 +62,11 @@ def embed_files(
     _reject_outputs(output, work, is_needed=not running.dry_run)
     _warn_of_text(files[0], inputs.reading)
     if running.dry_run:
-        with _in_words_of_options(inputs):
+        with _naming_options(inputs):
             _explain(source, recipe, output[0] if output else None, options)
         return
     begin = time.perf_counter()
-    with _in_words_of_options(inputs), Progress(verbose=shows_progress(running.quiet)) as progress:
+    with _naming_options(inputs), Progress(verbose=shows_progress(running.quiet)) as progress:
         result = embed(source, recipe, out=output[0], threads=running.jobs, progress=progress, **options)
     note(
         f"map of {result.plan.rows:,} rows in {time.perf_counter() - begin:.1f} s ({result.groups} groups, "
@@ -109,19 +109,16 @@ def _explain(source: Any, recipe: Recipe, out: Path | None, options: dict[str, A
 
 
 @contextmanager
-def _in_words_of_options(inputs: InputOptions) -> Iterator[None]:
+def _naming_options(inputs: InputOptions) -> Iterator[None]:
     """Let errors and warnings name options of the command line instead of parameters in Python."""
-    from actup.recipe import Recipe
-
     show = warnings.showwarning
-    options = {switch.name: f"{option_name(switch.name)} " for switch in fields(Recipe)} | _OPTIONS
-    options["memory"] = "--memory " if inputs.running.max_memory is None else "--max-memory "
+    options = {**_OPTIONS, "memory": "--memory" if inputs.running.max_memory is None else "--max-memory"}
     matrix = "--columns" if inputs.reading.columns else "--array"
 
     def translated(text: str) -> str:
         for parameter, option in ((r"\bcolumns='([^']*)'", rf"{matrix} \1"), *_WORDS):
             text = re.sub(parameter, option, text)
-        return re.sub(r"\b([a-z_]+)=", lambda found: options.get(found[1], found[0]), text)
+        return in_words_of_options(text, options, everywhere=True)
 
     def show_translated(message: Any, *where: Any, **more: Any) -> None:
         show(translated(str(message)), *where, **more)

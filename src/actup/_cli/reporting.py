@@ -27,17 +27,7 @@ _ERRORS_OF_THE_CALLER = (ValueError, TypeError, OSError, ImportError, MemoryErro
 
 # MemoryErrors of NumPy, zlib and Arrow; those of Python and compiled code have no words of their own.
 _ALLOCATION = re.compile(r"(unable to|can't|cannot|could not) allocate|malloc|realloc", re.IGNORECASE)
-_OPTIONS = {  # of parameters that have another name in Python
-    "random_state": "--seed",
-    "n_epochs": "--epochs",
-    "max_iter": "--epochs",
-    "epochs": "--epochs",
-    "n_neighbors": "--neighbors",
-    "n_components": "--dimensions",
-    "init": "--initialization",
-    "max_memory": "--max-memory",
-}
-
+_PARAMETER = re.compile("[a-z_]+=")
 _AGAIN_SECONDS = 0.02  # until an interrupt that Python has dropped comes again, and not where it was dropped
 
 _interrupted = False  # whether Ctrl-C was pressed in the running command
@@ -144,7 +134,7 @@ def _memory_error_before(error: BaseException) -> MemoryError | None:
 
 
 def _one_line(error: object) -> str:
-    text = _in_words_of_options(str(error))
+    text = _in_words_of_options(error)
     if isinstance(error, MemoryError) and (text in ("", "std::bad_alloc") or _ALLOCATION.match(text)):
         detail = f" ({text})" if _ALLOCATION.match(text) else ""
         text = f"not enough memory{detail}: use --sample, --pca or fewer columns"
@@ -154,11 +144,13 @@ def _one_line(error: object) -> str:
     return " ".join(printable.split()) or type(error).__name__
 
 
-def _in_words_of_options(text: str) -> str:
-    """A message about a parameter of Python as one about the option, where that has another name."""
-    name, sign, rest = text.partition("=")
-    if sign and name in _OPTIONS:
-        text = f"{_OPTIONS[name]} {rest}"
+def _in_words_of_options(error: object) -> str:
+    """A message about a parameter of Python as one about the option; InputErrors name options already."""
+    text = str(error)
+    if not isinstance(error, InputError) and _PARAMETER.match(text):
+        from actup._cli.switches import in_words_of_options
+
+        text = in_words_of_options(text)
     return text.replace("fit_files or actup.distributed.embed", "actup embed --work FOLDER")
 
 

@@ -19,6 +19,16 @@ from actup.recipe import Phase, Recipe, Role
 
 _PANEL = "Switches of the recipe (default: as the method has them)"
 _SHORTER_NAMES = {"n_neighbors": "--neighbors", "n_components": "--dimensions"}
+_OPTIONS_OF_PARAMETERS = {  # of estimators, which no recipe has
+    "random_state": "--seed",
+    "n_epochs": "--epochs",
+    "max_iter": "--epochs",
+    "init": "--initialization",
+    "early_exaggeration": "--exaggeration",
+    "max_memory": "--max-memory",
+    "n_jobs": "--jobs",
+    "backend": "--backend",
+}
 # What the docstring of Recipe says for programs only.
 _OWN_TEXTS = {
     "metric": "Distance between rows: euclidean, cosine, manhattan, correlation, jaccard, gower, ...",
@@ -97,6 +107,39 @@ def read_switch(name: str, text: str) -> Any:
 def option_name(name: str) -> str:
     """The option of a field of the recipe."""
     return _SHORTER_NAMES.get(name, f"--{name.replace('_', '-')}")
+
+
+def in_words_of_options(
+    text: str, others: Mapping[str, str] | None = None, *, everywhere: bool = False
+) -> str:
+    """A message about parameters of Python as one about the options.
+
+    Parameters
+    ----------
+    text : str
+    others : mapping of str to str, default=None
+        Options of parameters besides those of estimators and recipes; "" leaves the value alone.
+    everywhere : bool, default=False
+        Whether to change more than a parameter at the beginning.
+    """
+    others = others or {}
+
+    def translated(found: re.Match[str]) -> str:
+        name, value = found[1], found[2] or ""
+        if name in others:
+            option = others[name]
+        elif name in _OPTIONS_OF_PARAMETERS:
+            option = _OPTIONS_OF_PARAMETERS[name]
+        elif name in _kinds():
+            option = option_name(name)
+        else:
+            return found[0]
+        if value and name in _kinds() and _kinds()[name].annotation is bool:
+            return option if value == "True" else f"--no-{option[2:]}"
+        return f"{option} {value}" if option else value
+
+    place = r"\b" if everywhere else r"^"
+    return re.sub(place + r"([a-z_]+)=(True\b|False\b)?", translated, text)
 
 
 def _option_names(name: str, kind: _Kind) -> list[str]:
