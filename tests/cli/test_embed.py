@@ -180,7 +180,7 @@ def test_ctrl_c_ends_with_130_and_leaves_no_file(stage, run, iris, tmp_path, mon
         (["-o", "map.npy", "--metric", "euclid"], "euclid"),
         (["-o", "map.npy", "--loss", "l2"], "--loss"),
         (["-o", "map.npy", "--neighbors", "1"], "--neighbors 1 must be at least 2"),
-        (["-o", "map.npy", "--horizon", "2"], "horizon=2.0 belongs to update='in_place'"),
+        (["-o", "map.npy", "--horizon", "2"], "--horizon 2.0 belongs to --update 'in_place'"),
         (["-o", "map.npy", "--pca", "9"], "--pca 9 must be at most 4"),
         (["-o", "map.npy", "--jobs", "0"], "--jobs=0 has no meaning"),
         (["-o", "map.npy", "--values", "species"], "holds text: use --label species"),

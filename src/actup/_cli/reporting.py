@@ -150,7 +150,8 @@ def _in_words_of_options(error: object) -> str:
     if not isinstance(error, InputError) and _PARAMETER.match(text):
         from actup._cli.switches import in_words_of_options
 
-        text = in_words_of_options(text)
+        if in_words_of_options(text) != text:
+            text = in_words_of_options(text, everywhere=True)
     return text.replace("fit_files or actup.distributed.embed", "actup embed --work FOLDER")
 
 
