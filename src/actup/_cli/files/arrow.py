@@ -46,7 +46,8 @@ def read_parquet(source: Source) -> Table:
     from pyarrow import parquet
 
     try:
-        # In this thread: where none can be started, for want of memory, pyarrow's functions never return.
+        # In this thread, even where the address space is unlimited: if a thread cannot be started for want of
+        # memory or by a limit of threads, iter_batches never returns, and Ctrl-C is not heard.
         with parquet.ParquetFile(source.file, pre_buffer=False) as file:
             _require_room(2 * _decoded_bytes(file))  # for pyarrow's table and NumPy's columns
             batches = file.iter_batches(_BATCH_ROWS, use_threads=False)
@@ -66,7 +67,7 @@ def read_arrow(source: Source) -> Table:
             source.file.seek(0)
             return _as_table(ipc.open_stream(source.file).read_all(), source)
         source.file.seek(0)
-        return _as_table(feather.read_table(source.file, use_threads=_can_start_threads()), source)
+        return _as_table(feather.read_table(source.file, use_threads=_has_unlimited_address_space()), source)
     except (pa.ArrowException, OSError, UnicodeDecodeError, MemoryError) as error:
         raise _damaged(source, error) from None
 
@@ -85,7 +86,7 @@ def read_jsonl(source: Source) -> Table:
             "line"
         )
     # A block must hold whole lines, and types are inferred from the first one.
-    options = json.ReadOptions(block_size=_LARGEST_BLOCK, use_threads=_can_start_threads())
+    options = json.ReadOptions(block_size=_LARGEST_BLOCK, use_threads=_has_unlimited_address_space())
     try:
         return _as_table(json.read_json(_bytes_of(source), read_options=options), source)
     except (pa.ArrowException, UnicodeDecodeError, MemoryError) as error:
@@ -102,8 +103,8 @@ def _require_pyarrow(source: Source) -> Any:
     return pyarrow
 
 
-def _can_start_threads() -> bool:
-    """Whether pyarrow may use threads: it ends the process where the address space has no room for them."""
+def _has_unlimited_address_space() -> bool:
+    """Whether memory alone limits pyarrow, which ends the process where it cannot start a thread."""
     try:
         import resource
     except ImportError:  # Windows
@@ -116,7 +117,7 @@ def _require_room(count: int) -> None:
 
     pyarrow itself ends the process if it cannot have a few bytes in places.
     """
-    if not _can_start_threads():
+    if not _has_unlimited_address_space():
         np.empty(max(0, count), np.uint8)
 
 
@@ -161,7 +162,7 @@ def _read_delimited(source: Source, delimiter: str) -> Table:
         options = arrow_csv.ReadOptions(
             block_size=block_size,
             autogenerate_column_names=not header,
-            use_threads=_can_start_threads(),
+            use_threads=_has_unlimited_address_space(),
         )
         return arrow_csv.read_csv(
             _bytes_of(source), read_options=options, parse_options=parse, convert_options=convert
