@@ -261,6 +261,8 @@ def fuzzy_simplicial_set(
     rows, columns, values, lengths = compute_membership_strengths(
         knn_indices, knn_dists, sigmas, rhos, return_dists
     )
+    if n == 0:
+        raise ValueError("X has 0 rows: give at least one")
     if columns.max(initial=0) >= n:
         raise ValueError(
             f"point {columns.max()} is a neighbour, but X has {n} rows: knn_indices has ids below the number "
