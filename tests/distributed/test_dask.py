@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import pickle
 import signal
@@ -16,7 +17,7 @@ import pytest
 
 import actup
 import file_runs
-from actup.distributed import ShardError, embed, transform
+from actup.distributed import ShardError, _dask, embed, transform
 from actup.distributed._dask import event_topic
 from actup.distributed._tasks import VersionMismatch
 from actup.progress import Progress
@@ -247,4 +248,22 @@ def test_a_lost_connection_ends_the_run_which_goes_on_with_another_client(client
 
         with pytest.raises(ConnectionError, match=r"has lost its connection .* the same call goes on"):
             run(plan, client=second, progress=Progress(callback=lose))
+    assert run(plan, client=client).digests == expected.digests
+
+
+@pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
+@pytest.mark.parametrize("lost", ["results", "tasks"])
+def test_a_client_that_loses_messages_ends_the_run(client, files, expected, tmp_path, monkeypatch, lost):
+    """As a client does whose event loop has no memory."""
+    monkeypatch.setattr(_dask, "_LOOK_SECONDS", 0.6)
+    plan = small_plan(files, tmp_path, QUICK)
+    with distributed.Client(client.scheduler.address) as second, monkeypatch.context() as patch:
+        if lost == "results":
+            patch.setitem(second._stream_handlers, "key-in-memory", lambda **_: None)
+        else:
+            patch.setattr(second, "_send_to_scheduler", lambda message: None)
+        with pytest.raises(ConnectionError, match=r"has lost its connection .* the same call goes on"):
+            run(plan, client=second)
+    del second, patch
+    gc.collect()  # Dask leaves a socket of the client open
     assert run(plan, client=client).digests == expected.digests

@@ -31,6 +31,7 @@ from actup.progress import Progress
 _RETRIES = 2  # of a task that failed for a reason that may pass
 _RETRY_SECONDS = 1.0  # before the first retry; twice as long before the second
 _POLL_SECONDS = 0.5  # between two looks at workers, and at how far the layout is
+_LOOK_SECONDS = 10.0  # between two looks at what the scheduler knows of tasks, while none ends
 _PATIENCE_SECONDS = 300.0  # until a run ends because no worker with enough memory comes back
 
 # A task uses all threads of its worker, so that tasks of one worker take turns.
@@ -199,6 +200,8 @@ class _Tasks:
         self._attempts: dict[int | None, int] = dict.fromkeys(parts, 0)
         self._done: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._running: dict[Any, int | None] = {}
+        self._stuck: set[Any] = set()  # keys of tasks that may have been lost
+        self._next_look = time.monotonic() + _LOOK_SECONDS
         try:
             self._submit(list(self._attempts))
             while self._running:
@@ -206,6 +209,7 @@ class _Tasks:
                     future = self._done.get(timeout=_POLL_SECONDS)
                 except queue.Empty:
                     self._reject_lost_connection()
+                    self._reject_lost_messages()
                     self._submit_again_if_workers_are_gone()
                     if idle is not None:
                         idle()
@@ -238,6 +242,27 @@ class _Tasks:
         is_open = connection is not None and not connection.closed()
         if client.status == "closed" or (client.status == "running" and not is_open):
             raise _lost_connection(client)
+
+    def _reject_lost_messages(self) -> None:
+        """Reject a client that waits for tasks which the scheduler has never heard of, or has ended.
+
+        A client whose event loop has no memory loses messages, and would wait for ever.
+        """
+        if time.monotonic() < self._next_look:
+            return
+        self._next_look = time.monotonic() + _LOOK_SECONDS
+        client = self.workers.client
+        keys = [future.key for future in self._running if future.status == "pending"]
+        try:
+            states = client.sync(
+                client.scheduler.get_task_status, keys=keys, callback_timeout=3 * _LOOK_SECONDS
+            )
+        except (OSError, TimeoutError) as error:
+            raise _lost_connection(client) from error
+        stuck = {key for key in keys if states[key] in (None, "forgotten", "memory", "erred")}
+        if stuck & self._stuck:  # messages about the others may be on their way
+            raise _lost_connection(client)
+        self._stuck = stuck
 
     def _submit(self, parts: list[int | None]) -> None:
         if not parts:
