@@ -295,7 +295,7 @@ class Trial:
         self._outputs = [name for name in self._expected if not under(name, case.resumes)]
         self._wanted = contents(stage.folder, self._outputs)
         self._out = self._final.out
-        self._former_content: dict[str, object] = {}
+        self._living: list[int] = []  # workers of Dask before a strike
 
     def _undisturbed(self, seed: int) -> Snapshot:
         self._stage.set_up({})
@@ -313,7 +313,8 @@ class Trial:
         """Run the case with a fault at a random moment, and again without; returns what is wrong."""
         before = self._former if draw.random() < 0.5 else {}
         self._stage.set_up(before)
-        victims = self._workers() if self.case.on_dask and fault != "SIGINT" else []
+        self._living = self._workers() if self.case.on_dask else []
+        victims = self._living if fault != "SIGINT" else []
         worker = draw.choice(victims) if victims and draw.random() < _WORKER_SHARE else None
         if fault == "MemoryError" and worker is None:
             failure = self._draw_failure(draw)
@@ -394,9 +395,10 @@ class Trial:
         return "actup: stopped" in ended.err or ended.seconds_after > max(_SECONDS_AFTER_INTERRUPT, half)
 
     def _judge_files(self, ended: Ended, before: Snapshot, fault: str) -> list[str]:
-        killed = ended.status < 0  # also by a crash: nobody could tidy up
         if self.case.on_dask:
             self._wait_for_workers()
+        # Also by a crash, or the end of a worker: nobody could tidy up.
+        killed = ended.status < 0 or (self.case.on_dask and set(self._workers()) != set(self._living))
         found, wrong = snapshot(self._stage.folder), []
         for name, data in self._stage.inputs.items():
             if found.pop(name, None) != data:

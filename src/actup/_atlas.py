@@ -104,7 +104,10 @@ def write_atlas(
 
 def _read_map(embedding: Any) -> np.ndarray:
     """The coordinates of a map in two dimensions, as float32."""
-    places = np.asarray(to_host(map_of(embedding, "embedding")))
+    try:
+        places = np.asarray(to_host(map_of(embedding, "embedding")))
+    except ValueError:
+        raise ValueError("embedding is no table of numbers: give (n, 2) real numbers") from None
     if places.ndim != 2 or places.shape[1] != 2 or places.dtype.kind not in "biuf":
         raise ValueError(
             f"embedding has shape {places.shape} of {places.dtype}, but Embedding Atlas shows maps of two "

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
+from numbers import Integral
 from typing import Any
 
 from actup._arguments import explain_unknown_arguments
+from actup._values import read_flag
 from actup._warnings import warn_user
 from actup.estimators._growing import GrowingMap
 from actup.estimators._inputs import Lists, RandomState, Start, change
@@ -311,7 +313,8 @@ class GDR(GrowingMap):
 
     def _recipe(self) -> Recipe:
         changes = {name: getattr(self, name) for name in switches() if getattr(self, name) is not None}
-        base = self._automatic_preset(changes) if self.preset == "auto" else preset_named(self.preset)
+        automatic = isinstance(self.preset, str) and self.preset == "auto"
+        base = self._automatic_preset(changes) if automatic else preset_named(self.preset)
         if self.init is not None and self.initialization is not None:
             raise ValueError(f"initialization={self.initialization!r} and init are both given: leave one out")
         names = {}
@@ -323,10 +326,12 @@ class GDR(GrowingMap):
         return recipe
 
     def _automatic_preset(self, changes: dict[str, object]) -> Recipe:
-        name = "gdr_tsne" if self.normalized else "gdr_umap"
+        normalized = self.normalized is not None and read_flag(self.normalized, "normalized")
+        name = "gdr_tsne" if normalized else "gdr_umap"
+        n_components = self.n_components if isinstance(self.n_components, Integral) else 2
         named = isinstance(self.repulsion, str)
         sampled = (named and self.repulsion == Repulsion.SAMPLED) or _SAMPLING_SWITCHES & changes.keys()
-        return preset_named(f"sampled_{name}") if sampled else preset_for(name, self.n_components or 2)
+        return preset_named(f"sampled_{name}") if sampled else preset_for(name, n_components)
 
 
 # Switches that only the presets with sampled repulsion use: giving one selects these presets.

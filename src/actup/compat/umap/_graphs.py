@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse import coo_matrix, csr_matrix, issparse
 
 from actup._csr import read_sparse
-from actup._values import as_float, naming_memory, reject_mask
+from actup._values import as_float, naming_memory, read_count, reject_mask
 from actup._warnings import warn_user
 from actup.compat.umap._search_index import SearchIndex
 from actup.compat.umap.sparse import sparse_named_distances
@@ -76,6 +76,7 @@ def nearest_neighbors(
     """
     if isinstance(metric, str) and metric == "precomputed":
         reject_mask(X, "X")
+        read_count(n_neighbors, "n_neighbors", 1)
         distances = read_sparse(X, "X").toarray() if issparse(X) else np.asarray(X)
         if distances.ndim != 2 or distances.dtype.kind not in "biuf":
             raise ValueError(
