@@ -21,6 +21,7 @@ from .scratch import scratch_folder
 
 KINDS = [actup.UMAP] * 8 + [actup.TSNE] * 4 + [actup.GDR] * 4 + [actup.ParametricUMAP]
 _FOLDER = scratch_folder()
+_MOST_BYTES = 2**30  # of a fit that must succeed within its estimate; a process has 8 GiB of addresses
 
 
 def run_case(draw: random.Random, report: Report) -> None:
@@ -238,7 +239,7 @@ class Life:
         )
         if fitted and not done:
             raise Wrong(f"memory_estimate rejects what fit accepts: {found}")
-        if done and isinstance(error, MemoryError):
+        if done and isinstance(error, MemoryError) and found.bytes < _MOST_BYTES:
             raise Wrong(f"a fit needs more than its estimate: {error}")
 
     def has_frames(self) -> bool:

@@ -105,12 +105,13 @@ class ParametricUMAP(UMAP):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
                 raise ValueError(f"{name}={value!r} must be an integer of at least 1")
-        if self.metric == "precomputed" or self.transform_mode == "graph":
+        metric = self.metric if isinstance(self.metric, str) else ""
+        if metric == "precomputed" or self.transform_mode == "graph":
             raise ValueError(
                 "ParametricUMAP needs rows and a map: metric='precomputed' and "
                 "transform_mode='graph' have none"
             )
-        if self.metric == "gower":
+        if metric == "gower":
             raise ValueError(
                 "ParametricUMAP needs rows of numbers, which metric='gower' does not: use UMAP, or encode X"
             )

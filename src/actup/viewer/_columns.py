@@ -229,7 +229,8 @@ def pack_values(
     known = [scene for scene in by_map if scene is not None]
     finite = np.concatenate([scene.values[np.isfinite(scene.values)] for scene in known])
     low, high = min(scene.low for scene in known), max(scene.high for scene in known)
-    dtype = "f8" if is_date else "f4"
+    fits = bool((np.abs(finite) <= np.finfo(np.float32).max).all())
+    dtype = "f4" if fits and not is_date else "f8"
     return {
         "name": name,
         "kind": "dates" if is_date else "values",

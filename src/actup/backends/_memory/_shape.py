@@ -140,7 +140,7 @@ class RunShape:
         return self._edges(0)
 
     def _edges(self, target_neighbors: int) -> float:
-        per_row = self.k * EDGES_PER_NEIGHBOR + target_neighbors * TARGET_EDGES_PER_NEIGHBOR
+        per_row = self.k * EDGES_PER_NEIGHBOR + min(target_neighbors, self.rows) * TARGET_EDGES_PER_NEIGHBOR
         return float(min(self.rows * per_row, self.rows * max(0.0, self.rows - 1.0)))
 
     @property

@@ -74,8 +74,8 @@ def nearest_neighbors(
     >>> index.query([[2.9]], 1)[0].tolist()
     [[2]]
     """
+    reject_mask(X, "X")
     if isinstance(metric, str) and metric == "precomputed":
-        reject_mask(X, "X")
         read_count(n_neighbors, "n_neighbors", 1)
         distances = read_sparse(X, "X").toarray() if issparse(X) else np.asarray(X)
         if distances.ndim != 2 or distances.dtype.kind not in "biuf":
