@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import warnings
@@ -42,21 +43,21 @@ class ZarrSink(NpyPartsSink):
         unfinished = os.path.join(parent, f".{file_name(self.target)}.{file_name(self.state)}")
         replaced = unfinished + ".replaced"
         for leftover in (unfinished, replaced):
-            shutil.rmtree(leftover, ignore_errors=True)
+            _remove(leftover)
         with write_errors(self.target, unfinished):
             try:
                 self._build(unfinished)
             except BaseException:
-                shutil.rmtree(unfinished, ignore_errors=True)
+                _remove(unfinished)
                 raise
         if remote:
             _upload_array(unfinished, self.target)
-            shutil.rmtree(unfinished)
+            _remove(unfinished)
         else:
             if os.path.exists(self.target):
                 os.replace(self.target, replaced)
             os.replace(unfinished, self.target)
-            shutil.rmtree(replaced, ignore_errors=True)
+            _remove(replaced)
         if self.group is not None:
             _consolidate_again(self.group)
 
@@ -77,6 +78,15 @@ class ZarrSink(NpyPartsSink):
         for shard, described in enumerate(self.shards):
             array[begin : begin + described.rows] = self.read_part(shard)
             begin += described.rows
+
+
+def _remove(folder: str) -> None:
+    """Remove a folder, if it exists; once more if memory runs out in between."""
+    for _ in range(2):
+        with contextlib.suppress(MemoryError):
+            shutil.rmtree(folder, ignore_errors=True)
+        if not os.path.exists(folder):
+            return
 
 
 def reason_not_to_replace(target: str) -> str | None:
