@@ -203,7 +203,7 @@ def test_errors_survive_pickling():
         (X, {"id_column": "x"}, ValueError, "id_column='x'"),
         (X, {"shard_rows": 0}, ValueError, "shard_rows=0"),
         (X[0], {}, ValueError, "rows and columns"),
-        (X[:0], {}, ValueError, "nothing to read"),
+        (X[:0], {}, ValueError, "at least one row and one column"),
         (X.astype(complex), {}, TypeError, "real numbers"),
         (17, {}, TypeError, "source is a int"),
         ([], {}, TypeError, "source is a list"),

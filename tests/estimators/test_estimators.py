@@ -200,7 +200,11 @@ def test_switch_without_effect_is_reported(X, parameters):
         ),
         (UMAP(transform_seed="a"), ValueError, "^transform_seed='a' must be"),
         (UMAP(init=np.zeros((3, 2))), ValueError, r"^init has shape \(3, 2\)"),
-        (TSNE(init=np.ma.masked_array(np.zeros((120, 2)))), TypeError, "^init is a masked array"),
+        (
+            TSNE(init=np.ma.masked_array(np.zeros((120, 2)), np.eye(120, 2))),
+            TypeError,
+            "^init is a masked array",
+        ),
         (GDR(init=np.zeros((120, 2)) + 1j), TypeError, "^init holds complex numbers"),
     ],
 )
