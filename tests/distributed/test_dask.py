@@ -251,6 +251,13 @@ def test_a_lost_connection_ends_the_run_which_goes_on_with_another_client(client
     assert run(plan, client=client).digests == expected.digests
 
 
+def test_tasks_whose_callbacks_are_lost_are_found(client, files, expected, tmp_path, monkeypatch):
+    monkeypatch.setattr(_dask, "_LOOK_SECONDS", 0.3)
+    monkeypatch.setattr(_dask, "_POLL_SECONDS", 0.02)
+    monkeypatch.setattr(distributed.Future, "add_done_callback", lambda future, function: None)
+    assert run(small_plan(files, tmp_path, QUICK), client=client).digests == expected.digests
+
+
 @pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
 @pytest.mark.parametrize("lost", ["results", "tasks"])
 def test_a_client_that_loses_messages_ends_the_run(client, files, expected, tmp_path, monkeypatch, lost):

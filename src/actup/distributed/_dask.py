@@ -209,7 +209,7 @@ class _Tasks:
                     future = self._done.get(timeout=_POLL_SECONDS)
                 except queue.Empty:
                     self._reject_lost_connection()
-                    self._reject_lost_messages()
+                    self._look_for_lost_messages()
                     self._submit_again_if_workers_are_gone()
                     if idle is not None:
                         idle()
@@ -243,15 +243,18 @@ class _Tasks:
         if client.status == "closed" or (client.status == "running" and not is_open):
             raise _lost_connection(client)
 
-    def _reject_lost_messages(self) -> None:
-        """Reject a client that waits for tasks which the scheduler has never heard of, or has ended.
+    def _look_for_lost_messages(self) -> None:
+        """Find tasks that have ended unnoticed; reject a client that misses what the scheduler knows of them.
 
-        A client whose event loop has no memory loses messages, and would wait for ever.
+        A client whose event loop has no memory loses callbacks and messages, and would wait for ever.
         """
         if time.monotonic() < self._next_look:
             return
         self._next_look = time.monotonic() + _LOOK_SECONDS
         client = self.workers.client
+        for future in self._running:
+            if future.status in ("finished", "error", "cancelled"):
+                self._done.put(future)
         keys = [future.key for future in self._running if future.status == "pending"]
         try:
             states = client.sync(
