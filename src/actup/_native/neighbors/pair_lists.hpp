@@ -20,6 +20,7 @@ namespace actup {
 class PairLists {
  public:
   static constexpr int32_t kAnyThreshold = -(1 << 29), kNoThreshold = 1 << 29;
+  static constexpr int32_t kNoLimit = 1 << 30;  // of squared distances of codes
   // Sums of whole numbers up to here are the same in floats, in any order.
   static constexpr int32_t kMaxExactSum = 1 << 24;
 
@@ -103,7 +104,8 @@ class PairLists {
     double radius = std::sqrt(static_cast<double>(kth)) + errors;
     if (codes_.clips()) radius += codes_.clipped(order_[row]) + largest_clipped(row, reached);
     const double reach = radius * (1 + rounding_) + errors;
-    return static_cast<int32_t>(std::min(reach * reach + 1, 0x1p30));
+    const double squared = reach * reach + 1;
+    return squared < kNoLimit ? static_cast<int32_t>(squared) : kNoLimit;  // also where it is no number
   }
 
   double largest_clipped(int64_t row, int32_t reached) const {
