@@ -99,7 +99,10 @@ def write_atlas(
             table = table.append_column(name, values)
     path.parent.mkdir(parents=True, exist_ok=True)
     with whole_file(path) as unfinished:
-        parquet.write_table(table, unfinished)
+        try:
+            parquet.write_table(table, unfinished)
+        except (pa.ArrowNotImplementedError, pa.ArrowInvalid) as error:
+            raise _unfit_columns(error) from None
 
 
 def _read_map(embedding: Any) -> np.ndarray:
@@ -132,7 +135,9 @@ def _read_neighbors(embedding: Any, given: Any, n: int) -> Neighbors | None:
     if isinstance(given, tuple | list) and len(given) in (2, 3):
         given = read_lists(given[0], given[1], ("neighbors[0]", "neighbors[1]"))
     if not isinstance(given, Neighbors):
-        raise TypeError(f"neighbors={given!r} must be Neighbors, (indices, distances) or a number")
+        raise TypeError(
+            f"neighbors={reprlib.repr(given)} must be Neighbors, (indices, distances) or a number"
+        )
     ids = to_host(given.indices)
     if len(ids) != n:
         raise ValueError(f"neighbors has {len(ids)} rows, but the map has {n} points")
@@ -164,7 +169,7 @@ def _as_table(pa: Any, frame: Any, n: int) -> Any:
     if frame is None:
         return None
     if hasattr(frame, "iloc"):  # of pandas
-        table = pa.Table.from_pandas(frame)
+        table = _read_pandas(pa, frame)
     elif hasattr(frame, "to_arrow"):  # of polars
         table = frame.to_arrow()
     else:
@@ -172,6 +177,22 @@ def _as_table(pa: Any, frame: Any, n: int) -> Any:
     if table.num_rows != n:
         raise ValueError(f"frame has {table.num_rows} rows, but the map has {n} points")
     return table
+
+
+def _read_pandas(pa: Any, frame: Any) -> Any:
+    """A data frame of pandas as a pyarrow Table."""
+    try:
+        return pa.Table.from_pandas(frame)
+    except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
+        raise _unfit_columns(error) from None
+
+
+def _unfit_columns(error: Exception) -> ValueError:
+    reason = ": ".join(str(part) for part in error.args)
+    return ValueError(
+        f"frame has columns that parquet cannot hold ({reason}): give each of them values of one type, such "
+        "as texts"
+    )
 
 
 def _read_arrow(pa: Any, frame: Any) -> Any:

@@ -69,7 +69,8 @@ def fuzzy(draw: random.Random, report: Report) -> None:
         told=f"{describe(X)}, {k}, {metric}",
     )
     if done:
-        columns = min(int(k), np.shape(X)[1]) if metric == "precomputed" else int(k)
+        is_matrix = isinstance(metric, str) and metric == "precomputed"
+        columns = min(int(k), np.shape(X)[1]) if is_matrix else int(k)
         check_shape(found[0], (count_rows(X), columns))
         check_shape(found[1], (count_rows(X), columns))
     lists = {"knn_indices": found[0], "knn_dists": found[1]} if done and draw.random() < 0.5 else {}

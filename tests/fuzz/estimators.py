@@ -192,14 +192,18 @@ class Life:
     def steps_of_fit(self) -> None:
         X, every = self.rows(), self.draw.choice([1, 1, 2, 10, 0, -1, "x", 1.5])
 
+        steps = []
+
         def fit() -> None:
             for embedding in self.model.iter_fit(X, every=every):
+                steps.append(len(embedding))
                 check_map(embedding, count_rows(X), self.wanted_dimensions(), gaps=self.gaps())
 
         before = vars(self.model).get("embedding_")
         ended = (RuntimeError, "generator raised StopIteration")  # what Python makes of it in a generator
-        fitted, _ = self.call("iter_fit", fit, X, allowed=ended)
-        if fitted and vars(self.model).get("embedding_") is not before:
+        # A model is fitted to each step that is handed out.
+        fitted, _ = self.call("iter_fit", fit, X, allowed=ended, may_change=lambda: bool(steps))
+        if (fitted or steps) and vars(self.model).get("embedding_") is not before:
             self.fitted(count_rows(X))
 
     def estimate(self) -> None:

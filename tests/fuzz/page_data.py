@@ -24,7 +24,7 @@ def check_page(text: str, maps: Any, options: dict[str, Any]) -> None:
         raise Wrong("a text of the page's data has become a part of the page")
     page = _read(text)
     given = list(maps.values() if isinstance(maps, dict) else maps if isinstance(maps, list) else [maps])
-    if isinstance(maps, list) and any(np.ndim(Y) == 0 for Y in given):
+    if isinstance(maps, list) and any(np.ndim(Y) < 2 for Y in given):
         given = [maps]  # a list of rows
     if len(page.data["maps"]) != len(given):
         raise Wrong(f"a page of {len(given)} maps has {len(page.data['maps'])}")

@@ -664,3 +664,29 @@ def test_numbers_of_a_loss_beyond_floats_are_named():
 def test_components_beyond_memory_are_named():
     with pytest.raises(MemoryError, match="n_components=1099511627776"):
         initialization.spectral(sparse.csr_matrix(np.ones((30, 30))), 2**40)
+
+
+@pytest.mark.parametrize("exponent", [-142, 100, 126])
+def test_starts_of_sparse_rows_of_any_scale(exponent):
+    rows = sparse.csr_matrix(np.ldexp(np.random.default_rng(0).random((12, 3), np.float32), exponent))
+    scores = pca_start(rows, 2, seed=0, threads=1)
+    assert np.isfinite(scores).all() and np.ptp(scores, axis=0).all()
+
+
+def test_rows_beyond_float32_are_rejected_by_the_reference_backend():
+    with pytest.raises(
+        ValueError, match=r"too large for dtype\('float32'\): .* divide X by its largest value"
+    ):
+        umap(backend="reference").fit(X * 1e150)
+
+
+def test_wrong_lists_of_neighbors_are_no_attribute():
+    model = actup.UMAP(**SHORT).fit(X)
+    assert model.set_params(precomputed_knn=-1).knn_indices is None
+
+
+def test_one_huge_value_in_files(tmp_path):
+    rows = X.astype(np.float32)
+    rows[3, 0] = -1e38
+    model = actup.TSNE(max_iter=3, perplexity=3, random_state=0, n_jobs=1).fit_files(rows, work=tmp_path)
+    assert np.isfinite(model.embedding_).all()

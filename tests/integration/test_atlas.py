@@ -8,6 +8,7 @@ from sklearn.datasets import load_digits
 import actup
 
 pa = pytest.importorskip("pyarrow")
+pd = pytest.importorskip("pandas")
 parquet = pytest.importorskip("pyarrow.parquet")
 
 X, y = (part[:150] for part in load_digits(return_X_y=True))
@@ -85,6 +86,22 @@ def test_whatever_arrow_reads_as_columns_is_a_frame(model, path, kind):
     table = parquet.read_table(path)
     assert table.column_names == ["digit", "projection_x", "projection_y"]
     assert_array_equal(table["digit"], y)
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        pa.table({"a": pa.array([(1, 2, 3)] * 150, pa.month_day_nano_interval())}),
+        pa.table({"a": pa.array([{}] * 150, pa.struct([]))}),
+        pd.DataFrame({"a": np.zeros(150, np.complex128)}),
+        pd.DataFrame({"a": [1, "x", *y[:148]]}),
+        {"a": np.zeros(150, np.complex128)},
+    ],
+)
+def test_columns_that_parquet_cannot_hold(model, path, frame):
+    with pytest.raises(ValueError, match=r"^frame has .* that parquet cannot hold \(.*\): give"):
+        actup.write_atlas(path, model, frame)
+    assert list(path.parent.iterdir()) == []
 
 
 @pytest.mark.parametrize("frame", [y, [y], "digit", 3, pa.array(y)])

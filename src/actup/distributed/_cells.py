@@ -19,6 +19,7 @@ from actup.neighbors._comparison import resolve
 from actup.neighbors._metrics import METRICS
 from actup.neighbors._row_transforms import as_float32, far_column_center, scale_columns
 from actup.recipe._switches import Initialization
+from actup.start._coordinates import principal_scores
 from actup.start._landmarks import find_landmarks
 
 _CHUNK_ROWS = 2**14  # rows that are held in full precision at a time
@@ -143,22 +144,20 @@ def _principal_axes(
 ) -> tuple[np.ndarray, np.ndarray]:
     """The mean and the principal axes of the sample: (columns,) and (dimensions, columns), float64.
 
-    With centred rows X and scores S = X V of orthonormal axes V, Xᵀ S = V Λ and Λ holds the squared lengths
-    of the scores.
+    With centred rows X and scores S = X V of orthonormal axes V, Xᵀ S = V Λ with a diagonal Λ.
     """
     shift = rows.mean(axis=0, dtype=np.float64)
     kept = min(dimensions, *rows.shape)
-    scores, _ = engine.principal_scores(
-        rows, shift.astype(np.float32), dimensions=kept, seed=seed, threads=threads
-    )
     axes = np.zeros((dimensions, rows.shape[1]))
-    doubles = scores.astype(np.float64)
+    doubles = principal_scores(rows, kept, seed, threads).astype(np.float64)
     for begin in range(0, len(rows), _CHUNK_ROWS):
         chunk = rows[begin : begin + _CHUNK_ROWS] - shift
         for axis in range(kept):
             axes[axis] += (chunk * doubles[begin : begin + _CHUNK_ROWS, axis, None]).sum(axis=0)
-    lengths = (doubles * doubles).sum(axis=0)
-    axes[:kept] /= np.where(lengths > 0, lengths, 1.0)[:, None]
+    for axis in range(kept):  # beside one value far larger than all others, rounding leaves them oblique
+        for other in axes[:axis]:
+            axes[axis] -= (axes[axis] * other).sum() * other
+        axes[axis] /= np.sqrt((axes[axis] * axes[axis]).sum()) or 1.0
     return shift, axes
 
 
@@ -245,13 +244,15 @@ def _sorted_parts(rows: np.ndarray, order: np.ndarray) -> Iterator[np.ndarray]:
 
 
 def _scores(plan: Plan, rows: np.ndarray) -> np.ndarray:
-    """The scores of rows along the principal axes of the sample: (rows, n_components) float32."""
+    """The scores of rows along the principal axes of the sample: (rows, n_components), within float32."""
     shift, axes = plan.folder.read("cells/shift"), plan.folder.read("cells/axes")
+    largest = np.finfo(np.float32).max
     scores = np.empty((len(rows), len(axes)), np.float32)
     for begin in range(0, len(rows), _CHUNK_ROWS):
         chunk = rows[begin : begin + _CHUNK_ROWS] - shift
         for axis, direction in enumerate(axes):
-            scores[begin : begin + _CHUNK_ROWS, axis] = (chunk * direction).sum(axis=1)
+            sums = (chunk * direction).sum(axis=1)
+            scores[begin : begin + _CHUNK_ROWS, axis] = np.clip(sums, -largest, largest)
     return scores
 
 

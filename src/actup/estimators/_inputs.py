@@ -195,7 +195,7 @@ def given_part(lists: Lists, part: int) -> Any:
     """Indices (0), distances (1) or index (2) of ``precomputed_knn``; None if it is not given."""
     if isinstance(lists, Neighbors):
         return (lists.indices, lists.distances, None)[part]
-    return lists[part] if lists is not None and len(lists) > part else None
+    return lists[part] if isinstance(lists, tuple | list) and len(lists) > part else None
 
 
 def draw_seed(random_state: RandomState) -> int:

@@ -82,20 +82,24 @@ def pca_start(X: Rows, dimensions: int, seed: int, threads: int) -> np.ndarray:
         X = csr_matrix(_without_empty_columns(X), dtype=np.float32)
         if is_wide:
             return fill_axes(_gram_scores(X, kept, seed, threads), dimensions, seed)
-        offsets, indices = X.indptr.astype(np.int64), X.indices.astype(np.int32)
-        scores, _ = engine.sparse_principal_scores(
-            offsets, indices, X.data, columns=X.shape[1], dimensions=kept, seed=seed, threads=threads
-        )
-    else:
-        safe = abs(_exponent(_some_rows(X))) <= _SAFE_EXPONENT
-        scores = _dense_scores(X, kept, seed, threads) if safe else None
-        if scores is None or not np.isfinite(scores).all():
-            scores = _scaled_scores(X, kept, seed, threads)
-    return fill_axes(scores, dimensions, seed)
+    return fill_axes(principal_scores(X, kept, seed, threads), dimensions, seed)
 
 
-def _some_rows(X: np.ndarray) -> np.ndarray:
-    return X[:: max(1, len(X) // 1000)]
+def principal_scores(X: Rows, dimensions: int, seed: int, threads: int) -> np.ndarray:
+    """The scores of rows, dense or sparse, along their principal axes, whatever the scale of the rows.
+
+    ``dimensions`` is at most the number of columns.
+    """
+    if abs(_exponent(_some_values(X))) <= _SAFE_EXPONENT:
+        scores = _scores(X, dimensions, seed, threads)
+        if np.isfinite(scores).all():
+            return scores
+    return _scaled_scores(X, dimensions, seed, threads)
+
+
+def _some_values(X: Rows) -> np.ndarray:
+    values = X.data if issparse(X) else X
+    return np.asarray(values[:: max(1, len(values) // 1000)])
 
 
 def _exponent(X: np.ndarray) -> int:
@@ -103,18 +107,26 @@ def _exponent(X: np.ndarray) -> int:
     return int(np.frexp(max(float(X.max(initial=0)), -float(X.min(initial=0))))[1])
 
 
-def _scaled_scores(X: np.ndarray, dimensions: int, seed: int, threads: int) -> np.ndarray:
+def _scaled_scores(X: Rows, dimensions: int, seed: int, threads: int) -> np.ndarray:
     """The scores of rows whose squares may lie outside float32, if they lie within float32 themselves."""
-    exponent = _exponent(X)
-    wide = np.result_type(X.dtype, np.float32)
-    scores = _dense_scores(np.ldexp(X.astype(wide), -exponent), dimensions, seed, threads)
+    wide = X.astype(np.result_type(X.dtype, np.float32))
+    values = wide.data if issparse(wide) else wide
+    exponent = _exponent(values)
+    np.ldexp(values, -exponent, out=values)
+    scores = _scores(wide, dimensions, seed, threads)
     return np.asarray(np.ldexp(scores, np.clip(exponent, -_MAX_EXPONENT, _MAX_EXPONENT - _exponent(scores))))
 
 
-def _dense_scores(X: np.ndarray, dimensions: int, seed: int, threads: int) -> np.ndarray:
-    X = np.ascontiguousarray(X if X.dtype.type in ENGINE_TYPES else center_far_columns(X))
-    shift = _some_rows(X).mean(axis=0, dtype=np.float64).astype(np.float32)
-    scores, _ = engine.principal_scores(X, shift, dimensions=dimensions, seed=seed, threads=threads)
+def _scores(X: Rows, dimensions: int, seed: int, threads: int) -> np.ndarray:
+    if issparse(X):
+        offsets, indices = X.indptr.astype(np.int64), X.indices.astype(np.int32)
+        scores, _ = engine.sparse_principal_scores(
+            offsets, indices, X.data, columns=X.shape[1], dimensions=dimensions, seed=seed, threads=threads
+        )
+    else:
+        X = np.ascontiguousarray(X if X.dtype.type in ENGINE_TYPES else center_far_columns(X))
+        shift = _some_values(X).mean(axis=0, dtype=np.float64).astype(np.float32)
+        scores, _ = engine.principal_scores(X, shift, dimensions=dimensions, seed=seed, threads=threads)
     return np.asarray(scores)
 
 

@@ -42,8 +42,10 @@ class ReferenceBackend(Backend):
     ) -> Neighbors:
         """The k nearest other rows of every row: every distance, then a sort, whatever the wanted recall."""
         if metric in neighbors.REFERENCE_METRICS and not parameters and isinstance(rows, np.ndarray):
-            rows = rows if is_engine_type(rows) else rows.astype(np.float32)  # what the CPU backend reads
-            return neighbors.nearest_neighbors(rows, k, str(metric))
+            with np.errstate(over="ignore"):
+                floats = rows if is_engine_type(rows) else rows.astype(np.float32)
+            if np.isfinite(floats).all() and np.array_equal(floats == 0, rows == 0):  # float32 can hold them
+                return neighbors.nearest_neighbors(floats, k, str(metric))
         return super().nearest_neighbors(rows, k, metric, threads, parameters, recall, saves_memory)
 
     def affinity_graph(self, neighbors: Neighbors, recipe: Recipe, threads: int = 1) -> Graph:
