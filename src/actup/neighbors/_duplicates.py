@@ -7,6 +7,7 @@ few, hardly any clusters would be left to tell the others apart.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -92,7 +93,7 @@ def _row_hashes(rows: Rows) -> np.ndarray:
         sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(words, dtype=np.uint64)])
         hashes = sums[rows.indptr[1:]] - sums[rows.indptr[:-1]]
         return hashes
-    octets = rows.reshape(len(rows), -1).view(np.uint8)
+    octets = np.ascontiguousarray(rows.reshape(len(rows), -1)).view(np.uint8)
     padded = np.zeros((len(rows), -(-octets.shape[1] // 8) * 8), np.uint8)
     padded[:, : octets.shape[1]] = octets
     words = padded.view(np.uint64)
@@ -123,9 +124,7 @@ def distinct_rows(X: Rows) -> tuple[np.ndarray, np.ndarray]:
     inverse : ndarray of shape (n,), int64
         The position in ``kept`` of the row that equals each row.
     """
-    parts = (X[chunk] for chunk in row_chunks(X, _CHUNK_VALUES))
-    # -0 equals 0, but has another hash.
-    hashes = np.concatenate([_row_hashes(rows + 0 if X.dtype.kind == "f" else rows) for rows in parts])
+    hashes = _hashes_of_equal_values(X)
     order = np.argsort(hashes, kind="stable")
     begins = np.flatnonzero(np.concatenate([[True], np.diff(hashes[order]) != 0]))
     first = np.empty(len(order), np.int64)
@@ -136,6 +135,29 @@ def distinct_rows(X: Rows) -> tuple[np.ndarray, np.ndarray]:
         first = kept[inverse.ravel()]
     kept = np.unique(first)
     return kept, np.searchsorted(kept, first)
+
+
+def count_duplicates(X: Any) -> int | None:
+    """How many rows equal an earlier one, judged by hashes of X as a caller gives it.
+
+    None if X is no array of numbers or CSR matrix, or if memory runs out.
+    """
+    is_csr = sparse.issparse(X) and X.format == "csr"
+    if not is_csr and not (isinstance(X, np.ndarray) and X.ndim == 2):
+        return None
+    if X.dtype.kind not in "biuf" or X.dtype.itemsize > 8 or 0 in X.shape:
+        return None
+    try:
+        hashes = _hashes_of_equal_values(X)
+        return len(hashes) - len(np.unique(hashes))
+    except MemoryError:
+        return None
+
+
+def _hashes_of_equal_values(X: Rows) -> np.ndarray:
+    """Hashes of rows that are the same for -0 and 0: (n,) uint64."""
+    parts = (X[chunk] for chunk in row_chunks(X, _CHUNK_VALUES))
+    return np.concatenate([_row_hashes(rows + 0 if X.dtype.kind == "f" else rows) for rows in parts])
 
 
 class RowLookup:
