@@ -162,6 +162,7 @@ WEIGHTS = {"sample_weight": np.linspace(1, 2, 3000)}
 )
 def test_what_changes_the_graph_counts_and_max_memory_knows_it(parameters, inputs):
     X = rows(columns=20)
+    X[-60:] = X[:60]
     plain = actup.UMAP(n_neighbors=40, n_epochs=1).memory_estimate(X)
     model = actup.UMAP(n_neighbors=40, n_epochs=1, **parameters)
     needed = model.memory_estimate(X, **inputs)
@@ -171,6 +172,61 @@ def test_what_changes_the_graph_counts_and_max_memory_knows_it(parameters, input
     with pytest.raises(MemoryError, match="is too little"):
         model.set_params(max_memory=smaller).fit(X, **inputs)
     model.set_params(max_memory=needed.bytes).fit(X, **inputs)
+
+
+@pytest.mark.parametrize("given", [np.asarray, sparse.csr_matrix])
+def test_duplicates_are_counted_where_that_takes_little(given):
+    model, distinct = actup.UMAP(unique=True), rows(4000, 20)
+    X = distinct[np.arange(4000) // 4]
+    copied = model.memory_estimate(given(X)).stages["read"] - actup.memory_estimate(given(X)).stages["read"]
+    assert copied == pytest.approx(given(X[::4]).nbytes if given is np.asarray else 8 * X.size / 4)
+    assert model.memory_estimate(given(distinct)) == actup.UMAP().memory_estimate(given(distinct))
+    assert model.memory_estimate(X).stages["layout"] < 0.6 * model.memory_estimate(distinct).stages["layout"]
+    for unknown in (X.shape, X.tolist()):
+        assert "rows that take part" in model.memory_estimate(unknown).arrays
+    assert model.memory_estimate(X.shape).bytes > model.memory_estimate(X).bytes
+
+
+def test_samples_of_weight_0_take_no_part_but_get_places():
+    X, weights = rows(20_000, 200), np.ones(20_000)
+    model = actup.UMAP()
+    of_all = model.memory_estimate(X, sample_weight=weights)
+    weights[:15_000] = 0
+    of_some = model.memory_estimate(X, sample_weight=weights)
+    assert of_some.stages["neighbors"] < of_all.stages["neighbors"]
+    assert of_some.stages["layout"] > 2.2 * X.nbytes
+
+
+WHOLE = np.random.default_rng(0).integers(0, 256, (5000, 100))
+
+
+@pytest.mark.parametrize(
+    "X", [WHOLE, WHOLE.astype(np.float32), WHOLE[:500].astype(object), WHOLE[:500].tolist()]
+)
+def test_whole_numbers_of_a_small_range_are_searched_in_less_memory(X):
+    wider = np.array(X)
+    wider[0, 0] = 300
+    few, many = (needed_for_codes(rows) for rows in (X, type(X)(wider) if isinstance(X, list) else wider))
+    assert many - few == 5 * len(X) * 112
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        WHOLE + np.float32(0.5),
+        np.where(WHOLE * WHOLE[:, :1] == 255**2, 200, WHOLE % 2),  # codes clip what is rare and much larger
+        np.tile(WHOLE[:1000], 40),
+        WHOLE + 2**23,
+    ],
+    ids=["no whole numbers", "rare", "far apart", "large"],
+)
+def test_rows_without_exact_codes_of_8_bits_become_float32(X):
+    shape = actup.memory_estimate(X.shape, dtype=np.float32)
+    assert shape.arrays["codes, lists and rows"] == needed_for_codes(X)
+
+
+def needed_for_codes(X):
+    return actup.memory_estimate(X).arrays["codes, lists and rows"]
 
 
 def test_labels_that_are_ignored_take_no_memory():
@@ -280,7 +336,7 @@ def test_every_kind_of_metric_has_an_estimate(metric):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-@pytest.mark.parametrize("number", ["8", "15", "23", "43", "48"])
+@pytest.mark.parametrize("number", ["8", "15", "23", "34", "43", "48", "63", "77"])
 def test_the_estimate_is_near_the_peak(number, tmp_path):
     """Some of the combinations of benchmarks/memory_estimates.py."""
     code = (
@@ -386,7 +442,7 @@ def test_rows_beside_affinities_are_not_searched():
     X = rows(100_000)
     shape = shape_of(X, actup.TSNE()._recipe(), Given(graph=Graph.from_scipy(sparse.eye_array(100_000))), 1)
     affinities = sparse.eye_array(100_000, k=1, format="csr") + sparse.eye_array(100_000, k=-1, format="csr")
-    given = actup.TSNE()._given_for_memory(FitInputs(affinities=affinities))
+    given = actup.TSNE()._given_for_memory(X, FitInputs(affinities=affinities))
     assert shape_of(X, actup.TSNE()._recipe(), given, 1) == shape
 
 
@@ -550,6 +606,8 @@ def test_fixed_points_count_and_so_does_how_far_apart_they_are():
         for places, given in ((near, None), (near, fixed), (near * 100, fixed))
     )
     assert usual < narrow < wide - 50e6
+    line = actup.UMAP(init=near * [100, 1]).memory_estimate(X, fixed=fixed).stages["layout"]
+    assert narrow < line < wide - 50e6  # the mesh is as narrow as the points
     with pytest.raises(ValueError, match="fixed needs places to keep points at"):
         actup.UMAP().memory_estimate(X, fixed=fixed)
     with pytest.raises(ValueError, match=r"fixed has shape \(9,\)"):

@@ -42,6 +42,8 @@ class Given:
         What ``reshape_graph`` does, for estimates of memory.
     copies_rows : bool
         Whether X is a copy of some rows of what the caller gave, for estimates of memory.
+    left_out : int or None
+        How many rows of what the caller gave are not in that copy, for estimates of memory; None: unknown.
     mobility : ndarray of shape (n,) or None
         Factor of each point's steps: 0 keeps it where it starts, 1 lets it move freely.
     keep_radii : bool
@@ -61,6 +63,7 @@ class Given:
     reshape_graph: Callable[..., Graph] | None = None
     graph_changes: GraphChanges = field(default_factory=GraphChanges)
     copies_rows: bool = False
+    left_out: int | None = None
     mobility: np.ndarray | None = None
     keep_radii: bool = False
     keep_neighbors: bool = True

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 from traceback import clear_frames
 from typing import Any
@@ -18,11 +18,14 @@ from scipy import sparse
 from actup._bytes import format_bytes, read_bytes
 from actup._csr import check_sparse
 from actup._device import to_host
+from actup._engine import engine
 from actup._given import Given
 from actup._threads import count_threads
 from actup._values import reject_mask
 from actup.backends import Backend, Layout, choose_backend, load_backend
+from actup.backends._memory._byte_codes import have_byte_codes
 from actup.backends._memory._data import Values, is_whole
+from actup.backends._memory._search import CODED_AS_GIVEN
 from actup.backends._memory._shape import BASE_BYTES, Lean, Moment, RunShape
 from actup.neighbors._rows import reject_duplicate_names
 from actup.neighbors._tables import column_names
@@ -199,7 +202,7 @@ def estimate_run(
     stored_values: int | None = None,
 ) -> MemoryEstimate:
     """The estimate of a run of a recipe with what it is given besides X."""
-    _check(X)
+    reject_unreadable(X)
     shape = shape_of(X, recipe, given, count_threads(threads, "threads"), dtype, stored_values)
     if X is None and given.neighbors is None and given.graph is None:
         raise ValueError("X is None: give rows or a shape, such as (70_000, 784)")
@@ -216,7 +219,8 @@ def estimate_shape(shape: RunShape, backend: Backend, lean: Lean) -> MemoryEstim
     largest = peaks[max(stages, key=lambda name: stages[name])]
     arrays = {name: int(size) for name, size in sorted(largest.items(), key=lambda item: -item[1]) if size}
     device = backend.device_memory(shape)
-    return MemoryEstimate(shape.rows, shape.columns, shape.k, backend.name, stages, arrays, device)
+    rows = shape.rows + shape.left_out
+    return MemoryEstimate(rows, shape.columns, shape.k, backend.name, stages, arrays, device)
 
 
 def _size(moment: Moment) -> float:
@@ -249,8 +253,11 @@ def shape_of(
         rows, columns, values = (0 if known is None else len(known)), 0, Values.of_shape(0)
     else:
         rows, columns, values = Values.of_data(X)
+    left_out = max(0, min(given.left_out or 0, rows - 1)) if given.copies_rows else 0
+    taking_part = rows - left_out
+    values = replace(values, stored=values.stored * taking_part // max(1, rows))
     return RunShape(
-        rows,
+        taking_part,
         columns,
         recipe=recipe,
         threads=threads,
@@ -259,25 +266,36 @@ def shape_of(
         keeps_neighbors=given.keep_neighbors and graph is None,
         has_start=given.init is not None,
         has_fixed=given.mobility is not None,
-        extent=0.0 if given.mobility is None else _extent(given.init),
-        copies_rows=given.copies_rows,
+        extents=() if given.mobility is None else _extents(given.init),
+        left_out=left_out,
+        copies_rows=given.copies_rows and given.left_out != 0,
+        has_byte_codes=_have_byte_codes(X, rows, columns, values, recipe),
         keeps_radii=given.keep_radii or recipe.density_weight > 0,
         changes=given.graph_changes,
         **vars(values),
     )
 
 
-def _extent(places: Any) -> float:
-    """The widest range of the places of fixed points; 0 if there are none, which the run rejects."""
+def _have_byte_codes(X: Any, rows: int, columns: int, values: Values, recipe: Recipe) -> bool:
+    """Whether codes of 8 bits hold X exactly, where that matters; of a shape, by its type."""
+    if values.sparse or recipe.metric not in CODED_AS_GIVEN:
+        return False
+    if X is None or not engine.coded_search_bytes(rows, columns, recipe.neighbors_searched(rows)):
+        return False
+    return values.dtype.itemsize == 1 if _is_shape(X) else have_byte_codes(X, rows, columns)
+
+
+def _extents(places: Any) -> tuple[float, ...]:
+    """The ranges of the places of fixed points; empty if there are none, which the run rejects."""
     try:
         values = np.asarray(to_host(places), np.float64)
     except (TypeError, ValueError):
-        return 0.0
+        return ()
     known = values[np.isfinite(values).all(axis=1)] if values.ndim == 2 else np.empty((0, 1))
-    return float(np.ptp(known, axis=0).max(initial=0.0)) if known.size else 0.0
+    return tuple(np.ptp(known, axis=0).tolist()) if known.size else ()
 
 
-def _check(X: Any) -> None:
+def reject_unreadable(X: Any) -> None:
     """Reject what reading rejects, before its arrays are measured."""
     reject_mask(X, "X")
     reject_duplicate_names(column_names(X), "X")
@@ -318,7 +336,7 @@ def lean_enough(
     if max_memory is None:
         return Lean()
     limit = read_bytes(max_memory, "max_memory") - held
-    _check(X)
+    reject_unreadable(X)
     shape = shape_of(X, recipe, given, threads)
     if shape.rows < 1 or (X is not None and shape.columns < 1):
         return Lean()  # which the run rejects

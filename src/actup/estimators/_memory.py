@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from actup._given import Given
-from actup._memory import MemoryEstimate, estimate_run, lean_enough
+from actup._memory import MemoryEstimate, estimate_run, lean_enough, reject_unreadable
 from actup._threads import count_threads
 from actup.backends import Backend
 from actup.backends._memory._shape import GraphChanges, Lean
@@ -59,7 +59,8 @@ class MemoryMixin:
         -------
         MemoryEstimate
             Bytes of every stage, with X but without Python and its libraries; within 20 % for metrics that
-            the engine computes. ``describe()`` shows it.
+            the engine computes. ``describe()`` shows it. With ``unique=True``, duplicates are counted if X is
+            an array or a CSR matrix; otherwise they are taken for few, which take most memory.
 
         See Also
         --------
@@ -74,7 +75,7 @@ class MemoryMixin:
         """
         self._check_choices()
         recipe = self._recipe()  # first: rejects what cannot be run
-        given = self._given_for_memory(FitInputs(y, sample_weight, fixed))
+        given = self._given_for_memory(X, FitInputs(y, sample_weight, fixed))
         estimate = estimate_run(X, recipe, given, self.n_jobs, self.backend, dtype, stored_values)
         if fixed is not None:
             read_mobility(fixed, self.init, estimate.rows)
@@ -87,11 +88,12 @@ class MemoryMixin:
         """Where a fit must take less memory than usual; raises MemoryError if that is not enough."""
         if self.max_memory is None:
             return Lean()
-        given, threads = self._given_for_memory(inputs), count_threads(self.n_jobs)
+        given, threads = self._given_for_memory(X, inputs), count_threads(self.n_jobs)
         return lean_enough(self.max_memory, X, recipe, given, threads, backend)
 
-    def _given_for_memory(self, inputs: FitInputs) -> Given:
+    def _given_for_memory(self, X: Any, inputs: FitInputs) -> Given:
         """What of a fit's inputs decides how much memory it takes."""
+        reject_unreadable(X)
         changes = self._graph_changes(inputs)
         init = self.init if inputs.init is None else inputs.init
         return Given(
@@ -102,6 +104,7 @@ class MemoryMixin:
             reshape_graph=None if changes == GraphChanges() else _as_it_is,
             graph_changes=changes,
             copies_rows=self._copies_rows(inputs),
+            left_out=self._count_left_out(X, inputs),
             keep_radii=bool(getattr(self, "output_dens", False)),
             keep_neighbors=False,
         )
@@ -113,6 +116,10 @@ class MemoryMixin:
     def _copies_rows(self, inputs: FitInputs) -> bool:
         """Whether a run is made of a copy of some rows: samples of weight 0 take no part."""
         return inputs.sample_weight is not None and bool((np.asarray(inputs.sample_weight) == 0).any())
+
+    def _count_left_out(self, X: Any, inputs: FitInputs) -> int | None:
+        """How many rows of X take no part in a run; None: unknown, and counted as if they were few."""
+        return 0 if inputs.sample_weight is None else int((np.asarray(inputs.sample_weight) == 0).sum())
 
 
 def _as_it_is(graph: Graph, **_: Any) -> Graph:

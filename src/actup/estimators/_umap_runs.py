@@ -36,7 +36,7 @@ from actup.graph._target import (
     is_discrete,
     read_target,
 )
-from actup.neighbors._duplicates import distinct_rows
+from actup.neighbors._duplicates import count_duplicates, distinct_rows
 from actup.neighbors._metrics import canonical_metric
 from actup.progress import Progress
 from actup.recipe._recipe import Recipe
@@ -106,6 +106,14 @@ class UmapRuns(GrowingMap):
 
     def _copies_rows(self, inputs: FitInputs) -> bool:
         return super()._copies_rows(inputs) or bool(self.unique)
+
+    def _count_left_out(self, X: Any, inputs: FitInputs) -> int | None:
+        """As in ``Embedder``; duplicates take no part if ``unique``, and are found by their hashes."""
+        if not self.unique:
+            return super()._count_left_out(X, inputs)
+        if inputs.sample_weight is not None:  # those of duplicates are added up
+            return None
+        return count_duplicates(X)
 
     def _given(self, inputs: FitInputs, rows: Rows, recipe: Recipe) -> Given:
         given = super()._given(inputs, rows, recipe)

@@ -22,7 +22,7 @@ _SAMPLE_ITEMS = 4096
 _ALLOCATION_BYTES = 16  # Python's objects take multiples of it
 _DOK_READING_BYTES = 56  # per value, while a dictionary of keys becomes CSR: measured
 # Polars makes a matrix in Fortran's order, and keeps some of its memory: from none to all, as measured.
-_POLARS_KEPT_SHARE = 0.75
+_POLARS_KEPT_SHARE = 0.7
 _SPARSE_PARTS = ("data", "indices", "indptr", "row", "col", "offsets")
 
 

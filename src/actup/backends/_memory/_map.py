@@ -23,6 +23,12 @@ _MAX_LINES = {1: 16384, 2: 2304}  # of a side of the mesh
 _MAX_LINES_OF_FEW, _FEW_POINTS = 1024, 20_000
 _POINTS_PER_LINE = 130  # of large normalised maps: measured with groups far apart, which spread most
 _MESH_CELL_BYTES = 20.0  # the grid, its spectrum and the factors of the convolution
+# While a mesh is made, a sharp potential is sampled twice as finely in both directions, up to so many cells.
+_SAMPLED_CELL_BYTES, _MAX_SAMPLED_CELLS = 32.0, 2.0**20
+_MESH_TABLE_BYTES = 4e5  # tables and scratch of its transforms, as measured with few points
+# Sides are this much longer than points need, and have sizes that suit Fourier transforms.
+_MESH_ROOM, _MESH_MARGIN_LINES = 1.1 * 1.02, 6.0
+_MESH_SPACING_STEP = 1.2  # by which the spacing grows until the points fit into the most lines
 _TREE_POINT_BYTES, _TREE_NODE_BYTES = 36.0, 32.0
 _COLOUR_BYTES = 16.0  # of a point, while edges are divided into matchings
 # What NumPy and SciPy take for every edge of a graph while they change it: measured.
@@ -43,11 +49,12 @@ def graph_moments(shape: RunShape, lean: Lean) -> list[Moment]:
     ranges = graph_ranges(n, k, lean)
     rows = n / ranges
     parts = min(max(1, n // _ROWS_PER_PART), _MAX_PARTS)
-    # Of large buffers, which lie in huge pages, all is touched; of small ones, what is used.
-    merged = 16.0 * k * rows
+    # Of large buffers, which lie in huge pages, all is touched; of small ones, what is used. Ids and weights
+    # of merged rows have a buffer each.
+    merged = 8.0 * k * rows
     merging = {
         "incoming edges": 8.0 * k * rows + (4.0 * parts + 8.0) * rows,
-        "merged rows": merged if merged > _LEAST_HUGE_BYTES else 8.0 * edges / ranges,
+        "merged rows": 2 * merged if merged >= _LEAST_HUGE_BYTES else 8.0 * edges / ranges,
     }
     if lean.graph_on_disc:
         of_range = {"a range of the graph": 8.0 * edges / ranges, "edges of a range": 24.0 * k * rows}
@@ -152,10 +159,20 @@ def layout_moments(shape: RunShape, lean: Lean) -> list[Moment]:
     else:
         moments.append(held | graph | relabelled | copied | point_arrays(recipe, n))
     running = held | ({} if lean.graph_on_disc else graph) | order | copied
-    running |= point_arrays(recipe, n) | repulsion_arrays(recipe, n, shape.extent)
+    running |= point_arrays(recipe, n) | repulsion_arrays(recipe, n, shape.extents)
     if recipe.density_weight > 0:
         running |= {"density": 20.0 * n}
-    return [*moments, running | {"map": 4.0 * d * n}]
+    moments.append(running | {"map": 4.0 * d * n})
+    if shape.changes.weighted and shape.left_out:
+        moments.append(_placing_moment(shape))
+    return moments
+
+
+def _placing_moment(shape: RunShape) -> Moment:
+    """Samples of weight 0 get places like new rows, beside the others, which are copied to be searched."""
+    placed = shape.copied_bytes * shape.left_out / shape.rows
+    searched = {"rows to be searched": float(shape.copied_bytes), "rows to be placed": placed}
+    return shape.data() | shape.graph() | searched
 
 
 def layout_edges(shape: RunShape) -> Moment:
@@ -183,34 +200,51 @@ def point_arrays(recipe: Recipe, n: int) -> Moment:
     return arrays
 
 
-def repulsion_arrays(recipe: Recipe, n: int, extent: float = 0.0) -> Moment:
+def repulsion_arrays(recipe: Recipe, n: int, extents: tuple[float, ...] = ()) -> Moment:
     """What the repulsion needs besides the points."""
     if recipe.update is Update.IN_PLACE:
         return {}
     match recipe.repulsion_for(n):
         case Repulsion.MESH:
-            return {"points by row of the mesh": 12.0 * n, "mesh": mesh_bytes(recipe, n, extent)}
+            return {"points by row of the mesh": 12.0 * n, "mesh": mesh_bytes(recipe, n, extents)}
         case Repulsion.BARNES_HUT:
             tree = (_TREE_POINT_BYTES + 4.0 * recipe.n_components) * n + 0.75 * _TREE_NODE_BYTES * n
             return {"tree": tree}
     return {}
 
 
-def mesh_bytes(recipe: Recipe, n: int, extent: float = 0.0) -> float:
-    """The mesh, as large as maps of n points usually need it, or maps of an extent."""
-    lines = mesh_lines(recipe, n, extent)
-    return _MESH_CELL_BYTES * lines * (lines if recipe.n_components == 2 else 64.0)
+def mesh_bytes(recipe: Recipe, n: int, extents: tuple[float, ...] = ()) -> float:
+    """The mesh, as large as maps of n points usually need it, or maps of some extents."""
+    sides = [mesh_lines(recipe, n)] * recipe.n_components
+    if extents:
+        most, spacing = _max_mesh_lines(recipe, n), recipe.spacing(n)
+        while max(extents) / spacing > most - _MESH_MARGIN_LINES:
+            spacing *= _MESH_SPACING_STEP
+        wanted = [_roomy_lines(extent / spacing) for extent in extents]
+        sides = [max(side, min(most, lines)) for side, lines in zip(sides, wanted, strict=False)]
+    cells = math.prod(sides) if recipe.n_components == 2 else 64.0 * sides[0]
+    is_smooth = recipe.normalized and recipe.kernel() == (1.0, 1.0) and recipe.dof == 1
+    sampled = 0.0 if is_smooth else _SAMPLED_CELL_BYTES * min(cells, _MAX_SAMPLED_CELLS)
+    return max(_MESH_CELL_BYTES * cells, sampled) + _MESH_TABLE_BYTES
 
 
-def mesh_lines(recipe: Recipe, n: int, extent: float = 0.0) -> float:
+def mesh_lines(recipe: Recipe, n: int) -> float:
     """How many lines a side of the mesh has at the end, roughly: how wide maps become depends on the data."""
-    d = recipe.n_components
-    most = _MAX_LINES[d] if d == 1 or n > _FEW_POINTS else _MAX_LINES_OF_FEW
     if recipe.normalized:
-        lines = max(0.8 * math.sqrt(n) / recipe.spacing(n), n / _POINTS_PER_LINE)
-    else:
-        lines = (12.0 + 2.0 * math.log2(max(2, n))) / recipe.spacing(n)
-    return min(float(most), max(lines, extent / recipe.spacing(n)) + 12.0)
+        lines = 12.0 + max(0.8 * math.sqrt(n) / recipe.spacing(n), n / _POINTS_PER_LINE)
+    else:  # measured with data of one to fifty groups, which spread most
+        lines = _roomy_lines((10.0 + math.log2(max(2, n))) / recipe.spacing(n))
+    return min(_max_mesh_lines(recipe, n), lines)
+
+
+def _roomy_lines(span: float) -> float:
+    """The lines of a side of the mesh for points that span some of them."""
+    return _MESH_ROOM * (span + _MESH_MARGIN_LINES)
+
+
+def _max_mesh_lines(recipe: Recipe, n: int) -> float:
+    d = recipe.n_components
+    return float(_MAX_LINES[d] if d == 1 or n > _FEW_POINTS else _MAX_LINES_OF_FEW)
 
 
 def _after_graph(shape: RunShape) -> Moment:

@@ -26,6 +26,7 @@ _COLUMN_BYTES = 80.0  # of a column: its variance, factor and place in the order
 _AXES_SAMPLE_ROWS = 48  # that are projected at a time while the axes of codes are found
 _SAMPLE_QUERIES = 64.0  # rows whose true neighbours are searched at a time, to measure the recall of cells
 _GOWER_BYTES = 24.0  # of a value, besides float32: measured
+CODED_AS_GIVEN = ("euclidean", "sqeuclidean")  # other metrics transform rows before they have codes
 _SPARSE_SUMMARY_BYTES = 40  # of a sparse row, and of its offsets
 
 
@@ -106,10 +107,10 @@ def _coded_moments(shape: RunShape, lean: Lean) -> list[Moment]:
     coded = engine.coded_search_bytes(shape.rows, shape.columns, shape.k)
     if not coded:
         return []
-    # Rows of uint8 and int8 have exact codes, which need no float32 rows beside them.
-    rows = 4.0 * shape.rows * _padded(shape.columns)
-    exact = shape.dtype.itemsize == 1
-    return [shape.lists() | {"codes, lists and rows": coded - (rows if exact else 0.0)}]
+    # Counted are codes of 16 bits and float32 rows. Exact codes of 8 bits need no rows beside them.
+    values = shape.rows * _padded(shape.columns)
+    is_exact = shape.has_byte_codes and shape.recipe.metric in CODED_AS_GIVEN
+    return [shape.lists() | {"codes, lists and rows": coded - (5.0 * values if is_exact else 0.0)}]
 
 
 def _exact_moment(shape: RunShape) -> Moment:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,8 +10,8 @@ import numpy as np
 from actup.neighbors._rows import ENGINE_TYPES
 from actup.recipe._recipe import Recipe
 
-# Of the symmetric graph, both directions counted; measured are 1.35 to 1.55. If all neighbours are mutual it
-# is 1, if none is 2.
+# Of the symmetric graph of many points, both directions counted; measured are 1.35 to 1.55. If all neighbours
+# are mutual it is 1, if none is 2.
 EDGES_PER_NEIGHBOR = 1.5
 # What neighbours of target values add to it: measured with one column of targets, whose neighbours are mostly
 # mutual.
@@ -94,11 +95,15 @@ class RunShape:
         Whether the caller gave the places where points start.
     has_fixed : bool
         Whether some of the points stay at these places.
-    extent : float
-        How wide these places are at least; 0: as wide as maps of so many points usually are.
+    extents : tuple of float
+        How wide these places are at least, in every dimension; empty: as wide as maps of so many points
+        usually are.
+    left_out : int
+        How many rows of X take no part in the run, such as duplicates; they are not among ``rows``.
     copies_rows : bool
-        Whether the run is made of a copy of some rows of X, such as the distinct ones. It is counted as if
-        they were nearly all.
+        Whether the run is made of a copy of the rows that take part.
+    has_byte_codes : bool
+        Whether integer codes of 8 bits hold the rows exactly.
     keeps_radii : bool
         Whether local radii of the data are computed.
     changes : GraphChanges
@@ -119,8 +124,10 @@ class RunShape:
     keeps_neighbors: bool = False
     has_start: bool = False
     has_fixed: bool = False
-    extent: float = 0.0
+    extents: tuple[float, ...] = ()
+    left_out: int = 0
     copies_rows: bool = False
+    has_byte_codes: bool = False
     keeps_radii: bool = False
     changes: GraphChanges = GraphChanges()
 
@@ -140,7 +147,8 @@ class RunShape:
         return self._edges(0)
 
     def _edges(self, target_neighbors: int) -> float:
-        per_row = self.k * EDGES_PER_NEIGHBOR + min(target_neighbors, self.rows) * TARGET_EDGES_PER_NEIGHBOR
+        per_row = self.k * edges_per_neighbor(self.rows, self.k)
+        per_row += min(target_neighbors, self.rows) * TARGET_EDGES_PER_NEIGHBOR
         return float(min(self.rows * per_row, self.rows * max(0.0, self.rows - 1.0)))
 
     @property
@@ -154,18 +162,24 @@ class RunShape:
         itemsize = self.dtype.itemsize if self.is_engine_type else 4
         return self.stored * (itemsize + (4 if self.sparse else 0))
 
+    @property
+    def copied_bytes(self) -> int:
+        """A copy of the rows that take part."""
+        return self.stored * (self.dtype.itemsize + (4 if self.sparse else 0))
+
     def read_data(self) -> Moment:
         """X, and its copy if it was not read where it lay."""
         return {"X": float(self.given_bytes), "X as it is read": float(self.read_bytes)}
 
     def rows_data(self) -> Moment:
         """X as it is read, and the rows of it that take part in the run."""
-        copied = self.stored * (self.dtype.itemsize + (4 if self.sparse else 0)) if self.copies_rows else 0
+        copied = self.copied_bytes if self.copies_rows else 0
         return self.read_data() | {"rows that take part": float(copied)}
 
     def data(self) -> Moment:
         """What of X is in memory while a map is made."""
-        return self.rows_data() | {"buffers of checks": min(_KEPT_BYTES, 0.8 * self.stored)}
+        checked = self.stored if self.dtype.kind == "f" else 0  # whether values are finite
+        return self.rows_data() | {"buffers of checks": min(_KEPT_BYTES, 0.8 * checked)}
 
     def lists(self) -> Moment:
         """Ids and distances of the neighbours."""
@@ -178,6 +192,14 @@ class RunShape:
     def made_graph(self) -> Moment:
         """The graph before anything changes it."""
         return {"graph": graph_bytes(self.rows, self.made_edges)}
+
+
+def edges_per_neighbor(rows: int, k: int) -> float:
+    """Edges of the symmetric graph per neighbour: the more of all points are neighbours, the more are mutual.
+
+    Lists that reach the size of a group of points are much the same for all points of the group.
+    """
+    return EDGES_PER_NEIGHBOR - (EDGES_PER_NEIGHBOR - 1) * math.sqrt(min(1.0, k / max(1, rows - 1)))
 
 
 def graph_bytes(rows: float, edges: float) -> float:
