@@ -136,6 +136,13 @@ CASES = (
     Case("TSNE", 3_000, 10_000, "uint8"),
     Case("UMAP", 60_000, 50, given="fixed"),
     Case("UMAP", 40_000, 50, parameters={"metric": "gower"}),
+    Case("UMAP", 60_000, 50, given="fixed, apart x 30"),
+    Case("UMAP", 60_000, 50, given="fixed, apart x 100"),
+    # Values of a small range, and rows that take no part
+    Case("UMAP", 10_000, 784, form="whole numbers"),
+    Case("UMAP", 10_000, 200, "int16"),
+    Case("UMAP", 60_000, 200, parameters={"unique": True}, form="every row 4 times"),
+    Case("UMAP", 60_000, 200, given="weights of half"),
 )
 
 DEVICE_CASES = (
@@ -305,6 +312,8 @@ FORMS = {
     "csc": lambda X: X.tocsc(),
     "coo": lambda X: X.tocoo(),
     "distances": distances_of,
+    "whole numbers": np.rint,
+    "every row 4 times": lambda X: X[np.arange(len(X)) // 4],
     "some rows twice": lambda X: X[np.maximum(np.arange(len(X)) - len(X) // 4, 0)],
 }
 
@@ -319,6 +328,8 @@ def inputs_of(case: Case, X) -> dict:
         given["y"] = random.random(n)
     if "weights" in case.given:
         given["sample_weight"] = random.random(n) + 0.5
+    if "of half" in case.given:
+        given["sample_weight"][::2] = 0
     if "fixed" in case.given:
         given["fixed"] = np.arange(n) % 2 == 0
     return given
@@ -328,7 +339,8 @@ def places_of(case: Case, X) -> dict:
     """Where half of the points stay, as a parameter of the estimator."""
     if "fixed" not in case.given:
         return {}
-    places = np.random.default_rng(2).normal(size=(len(X), 2))
+    spread = float(case.given.partition("apart x ")[2] or 1)
+    places = spread * np.random.default_rng(2).normal(size=(len(X), 2))
     places[1::2] = np.nan
     return {"init": places}
 
