@@ -215,7 +215,11 @@ def embed(
     threads = count_threads(threads, "threads")
     given = replace(given, lean=lean_enough(max_memory, X, recipe, given, threads, chosen))
     with explained("read", partial(shape_of, X, recipe, given, threads), chosen):
-        rows = None if X is None else chosen.load_rows(chosen.read_rows(X, recipe.metric), recipe.metric)
+        rows = (
+            None
+            if X is None
+            else chosen.load_rows(chosen.read_rows(X, recipe.metric, threads=threads), recipe.metric)
+        )
     with run_progress(progress) as reports:
         prepared = prepare(
             rows,
@@ -356,7 +360,7 @@ def _find_neighbors(
     neighbors = backend.nearest_neighbors(
         X, k, recipe.metric, threads, parameters, recipe.recall, given.lean.search
     )
-    if not backend.has_valid_distances(neighbors.distances):
+    if not backend.has_valid_distances(neighbors.distances, threads):
         raise ValueError(
             "X has rows whose distance is negative, NaN or too large for float32: divide X by its largest "
             "value"

@@ -27,7 +27,7 @@ from actup.backends._memory._shape import Lean, Moment, RunShape
 from actup.graph._records import Graph, GraphParts, Neighbors
 from actup.neighbors._calibration import DEFAULT_RECALL
 from actup.neighbors._comparison import Parameters
-from actup.neighbors._finite_values import Role
+from actup.neighbors._finite_values import Role, are_all_finite
 from actup.neighbors._metrics import canonical_metric
 from actup.neighbors._rows import Check, read_rows
 from actup.neighbors._search import SearchOptions, make_search
@@ -225,9 +225,10 @@ class Backend(ABC):
         check: Check | None = None,
         finite: bool | str = True,
         role: Role = Role.DATA,
+        threads: int = 1,
     ) -> Rows:
         """Check X as ``actup.neighbors._rows.read_rows`` does; data on a GPU is copied to the host first."""
-        return read_rows(to_host(X), metric, check=check, finite=finite, role=role)
+        return read_rows(to_host(X), metric, check=check, finite=finite, role=role, threads=threads)
 
     def load_rows(self, rows: Rows, metric: str | Callable[..., float] = "euclidean") -> Rows:
         """Checked rows where the backend compares them in a metric."""
@@ -245,9 +246,9 @@ class Backend(ABC):
         """Convert all arrays of a prepared run to the kind of ``template``."""
         return prepared
 
-    def has_valid_distances(self, distances: Array) -> bool:
+    def has_valid_distances(self, distances: Array, threads: int = 1) -> bool:
         """Whether all distances are finite and at least 0."""
-        return bool(np.isfinite(distances).all()) and not distances.min() < 0
+        return are_all_finite(distances, threads) and not distances.min() < 0
 
     def compile_ahead(self, recipe: Recipe, n: int, columns: int) -> None:
         """Begin to compile what a run needs; ``columns=0`` if neighbours are given."""

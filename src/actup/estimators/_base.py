@@ -484,7 +484,9 @@ class Embedder(
         """Check X; record its columns for scikit-learn (``reset``), or compare them with the record."""
         check = partial(validate_data, self, reset=reset)
         role = Role.DATA if reset else Role.NEW_ROWS
-        rows = backend.read_rows(X, recipe.metric, check=check, finite=finite, role=role)
+        rows = backend.read_rows(
+            X, recipe.metric, check=check, finite=finite, role=role, threads=count_threads(self.n_jobs)
+        )
         if on_gpu(X):  # scikit-learn has not seen it
             self._record_columns(rows, reset)
         return rows

@@ -13,6 +13,7 @@ from actup._typing import CsrMatrix, Rows
 from actup._warnings import warn_user
 from actup.graph._records import Neighbors
 from actup.neighbors._chunks import row_chunks
+from actup.neighbors._finite_values import are_all_finite
 
 _CHUNK_DISTANCES = 2**20
 _ONE_TOLERANCE = (
@@ -24,9 +25,9 @@ _MAX_ONES = 0.5  # share; of UMAP's weights few are 1, of distances without scal
 _MAX_NONZERO = 0.5  # share; a dense matrix with fewer values that are not 0 may be a graph
 
 
-def reject_overflow(neighbors: Neighbors) -> Neighbors:
+def reject_overflow(neighbors: Neighbors, threads: int = 1) -> Neighbors:
     """Reject distances that float32 cannot hold."""
-    if not np.isfinite(neighbors.distances).all():
+    if not are_all_finite(neighbors.distances, threads):
         raise ValueError(
             "distances between rows of X are too large for float32: divide X by its largest value"
         )

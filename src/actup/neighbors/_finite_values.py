@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from actup._engine import engine
 from actup._typing import Rows
 from actup.neighbors._chunks import row_chunks
 
+_ENGINE_FLOATS = (np.float32, np.float64)  # the types that the engine checks
 _CHUNK_VALUES = 2**20  # values that are checked at a time: Ctrl-C is answered between chunks
 
 
@@ -48,6 +50,7 @@ def reject_nonfinite(
     allow_missing: bool = False,
     column_names: Any = None,
     role: Role = Role.DATA,
+    threads: int = 1,
 ) -> None:
     """Reject infinite values, and missing ones (NaN) unless they are allowed.
 
@@ -62,7 +65,11 @@ def reject_nonfinite(
     column_names : sequence, default=None
         Those of a data frame; None: columns are numbered.
     role : Role, default=Role.DATA
+    threads : int, default=1
     """
+    values = rows.data if sparse.issparse(rows) else rows
+    if values.dtype in _ENGINE_FLOATS and not allow_missing and are_all_finite(values, threads):
+        return
     found = first_nonfinite(rows, allow_missing)
     if found is None:
         return
@@ -97,6 +104,13 @@ def _missing_remedy(metric: str | Callable[..., float], is_sparse: bool, role: R
         if callable(metric):
             remedy += ", and so may your function: use ensure_all_finite='allow-nan' in fit and transform"
     return remedy
+
+
+def are_all_finite(values: np.ndarray, threads: int = 1) -> bool:
+    """Whether all values are finite, of an array of any kind of numbers."""
+    if values.dtype in _ENGINE_FLOATS and values.flags.c_contiguous:
+        return engine.all_finite(values.reshape(-1), threads)
+    return bool(np.isfinite(values).all())
 
 
 def first_nonfinite(rows: Rows, allow_missing: bool = False) -> tuple[int, Any, Any] | None:

@@ -60,6 +60,7 @@ def read_rows(
     finite: bool | str = True,
     check_values: bool = True,
     role: Role = Role.DATA,
+    threads: int = 1,
 ) -> Rows:
     """Check X and bring it into the form that all stages take for granted. X itself is never changed.
 
@@ -83,6 +84,7 @@ def read_rows(
         Whether to reject values that are not finite; False if the caller does so later.
     role : Role, default=Role.DATA
         What the rows are given for: errors name the remedy that suits it.
+    threads : int, default=1
 
     Returns
     -------
@@ -133,7 +135,9 @@ def read_rows(
     if record_names is not None:
         record_names(given, skip_check_array=True)
     if check_values and metric != "precomputed" and not allow_infinite:
-        reject_nonfinite(rows, metric, name, allow_missing=allow_missing, column_names=names, role=role)
+        reject_nonfinite(
+            rows, metric, name, allow_missing=allow_missing, column_names=names, role=role, threads=threads
+        )
     if max(rows.shape if sparse.issparse(rows) else rows.shape[:1]) > _MAX_ROWS:
         raise ValueError(
             f"{name} has shape {rows.shape}, but rows and columns are numbered up to {_MAX_ROWS}"

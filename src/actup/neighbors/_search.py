@@ -257,7 +257,7 @@ class EngineSearch:
         if self._precise is not None:
             with part_of_work(self._search_share, 1):
                 found = self._precise.refine(found)
-        return reject_overflow(self._requested_distances(found, self._given))
+        return reject_overflow(self._requested_distances(found, self._given), self._threads)
 
     def query(self, rows: Rows, k: int) -> Neighbors:
         """The k nearest points of every row, dense or sparse as the points are; k from 1 to n."""

@@ -186,20 +186,18 @@ def spectral_start(
     -------
     ndarray of shape (n, dimensions), float32
     """
-    from scipy.sparse.csgraph import breadth_first_order, connected_components
+    from scipy.sparse.csgraph import connected_components
 
     def coordinates(component: Graph) -> np.ndarray:
         return component_start(component, dimensions, seed, threads, solve)
 
     if len(graph) == 1:
         return np.zeros((1, dimensions), np.float32)
-    # All weights 1, which take no memory: the functions would convert others to double precision.
+    if engine.is_connected(graph.offsets, graph.indices, graph.weights):  # nearly always
+        return component_start(graph, dimensions, seed, threads, solve, gives_up)
+    # All weights 1, which take no memory: the function would convert others to double precision.
     ones = np.broadcast_to(np.ones(1), len(graph.indices))
     pattern = csr_matrix((ones, graph.indices, graph.offsets), shape=(len(graph), len(graph)))
-    reached = breadth_first_order(pattern, 0, return_predecessors=False)
-    if len(reached) == len(graph):  # nearly always, and faster to find out than all components
-        del pattern
-        return component_start(graph, dimensions, seed, threads, solve, gives_up)
     # Of a symmetric graph, the strong components are all components, and take no transposed copy of it. SciPy
     # does not end their search if an id stands twice in a row.
     kind = "strong" if ids_ascend(graph.offsets, graph.indices) else "weak"
@@ -232,7 +230,7 @@ def scale_start(Y: np.ndarray, extent: Extent, size: float, seed: int = 0) -> np
     """
     axes = np.array(np.transpose(Y), np.float64, order="C")  # (dimensions, n), along which sums are fast
     axes -= axes.mean(axis=1, keepdims=True)
-    width = np.abs(axes).max(initial=0.0)
+    width = max(axes.max(initial=0.0), -axes.min(initial=0.0))
     random = np.random.default_rng([seed, 2]).uniform(-1, 1, np.shape(Y)).T
     if not width > 0 or not np.isfinite(width):
         axes = random
@@ -241,13 +239,13 @@ def scale_start(Y: np.ndarray, extent: Extent, size: float, seed: int = 0) -> np
         measure = np.ptp(axes, axis=1).max() if extent is Extent.BOX else axes.std(axis=1).max()
         axes += JITTER * measure * random
     if extent is Extent.BOX:
-        axes = axes - axes.min(axis=1, initial=np.inf, keepdims=True)
+        axes -= axes.min(axis=1, initial=np.inf, keepdims=True)
         widest = axes.max(initial=0.0)
     else:
-        axes = axes - axes.mean(axis=1, keepdims=True)
+        axes -= axes.mean(axis=1, keepdims=True)
         widest = axes.std(axis=1).max()
-    factor = size / widest if widest > 0 else 1.0
-    return np.ascontiguousarray((axes * factor).T, np.float32)
+    axes *= size / widest if widest > 0 else 1.0
+    return np.ascontiguousarray(axes.T, np.float32)
 
 
 def given_start(init: Any, n: int, recipe: Recipe, seed: int) -> tuple[np.ndarray, str]:
@@ -362,36 +360,22 @@ def component_start(
     loosely connected points would press all others onto one spot; the next vectors take its place, and milder
     outliers are clipped.
     """
-    degree = _degrees(graph)
+    degree = engine.degrees(graph.offsets, graph.indices, graph.weights)
     root_degree = np.sqrt(np.where(degree > 0, degree, 1.0))  # points without edges have vectors of 0
     for extra in EXTRA_VECTORS:
         asked = min(dimensions + extra, len(graph) - 1)
-        found = solve(graph, asked, seed, threads) / root_degree[:, None]
-        low, high = np.quantile(found, CENTRAL_QUANTILES, axis=0)
+        # (asked, n): NumPy is fast along points
+        found = np.ascontiguousarray(solve(graph, asked, seed, threads).T) / root_degree
+        low, high = np.quantile(found, CENTRAL_QUANTILES, axis=1)
         length = high - low
-        informative = length >= MIN_CENTRAL_SHARE * np.ptp(found, axis=0)
+        informative = length >= MIN_CENTRAL_SHARE * np.ptp(found, axis=1)
         if np.count_nonzero(informative) >= dimensions or asked == len(graph) - 1:
             break
         if gives_up:
             raise UninformativeVectors
-    found = np.clip(found, low - length, high + length).astype(np.float32)
+    found = np.clip(found, (low - length)[:, None], (high + length)[:, None]).astype(np.float32)
     kept = np.argsort(~informative, kind="stable")[:dimensions]
-    return fill_axes(found[:, kept], dimensions, seed)
-
-
-def _degrees(graph: Graph) -> np.ndarray:
-    """The sum of the weights of every point, as differences of one running sum: (n,) float64."""
-    ends = np.empty(len(graph) + 1)
-    ends[0] = total = 0.0
-    begin = 0
-    while begin < len(graph):  # rows of about _CHUNK_VALUES edges, or one
-        edge = graph.offsets[begin]
-        end = max(begin + 1, int(np.searchsorted(graph.offsets, edge + _CHUNK_VALUES, "right")) - 1)
-        weights = graph.weights[edge : graph.offsets[end]]
-        sums = np.cumsum(np.concatenate([[total], weights]), dtype=np.float64)
-        ends[begin + 1 : end + 1] = sums[graph.offsets[begin + 1 : end + 1] - edge]
-        begin, total = end, sums[-1]
-    return np.diff(ends)
+    return fill_axes(np.ascontiguousarray(found[kept].T), dimensions, seed)
 
 
 def _mean_rows(X: Rows, labels: np.ndarray, count: int) -> Rows:

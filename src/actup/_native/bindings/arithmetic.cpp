@@ -11,6 +11,7 @@
 #include "bindings/arrays.hpp"
 #include "bindings/interruptible.hpp"
 #include "common/elementary.h"
+#include "common/finite.hpp"
 #include "neighbors/covariance.hpp"
 
 namespace actup {
@@ -82,7 +83,20 @@ auto projected(const Matrix<double>& rows, const Matrix<double>& root, const Vec
 
 }  // namespace
 
+template <class Float>
+void bind_all_finite(nb::module_& module) {
+  module.def(
+      "all_finite",
+      [](const Vector<Float>& values, int threads) {
+        const Interruptible call;
+        return all_finite(values.data(), static_cast<int64_t>(values.size()), threads);
+      },
+      nb::arg("values").noconvert(), nb::arg("threads"));
+}
+
 void bind_arithmetic(nb::module_& module) {
+  bind_all_finite<float>(module);
+  bind_all_finite<double>(module);
   module.def("elementary", &elementary, nb::arg("name"), nb::arg("x"), nb::arg("y"));
   module.def("column_products", &column_products, nb::arg("rows"), nb::arg("threads"),
              "The sums over rows of the products of two columns.");

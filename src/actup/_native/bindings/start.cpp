@@ -3,6 +3,7 @@
 
 #include "bindings/arrays.hpp"
 #include "bindings/typed_arrays.hpp"
+#include "graph/connectivity.hpp"
 #include "start/landmarks.hpp"
 #include "start/principal.hpp"
 #include "start/spectral.hpp"
@@ -32,6 +33,27 @@ nb::tuple solved(int64_t rows, int columns, const Solve& solve) {
 }  // namespace
 
 void bind_start(nb::module_& module) {
+  module.def(
+      "is_connected",
+      [](const Vector<int64_t>& offsets, const Vector<int32_t>& indices, const Vector<float>& weights) {
+        const Interruptible call;
+        return is_connected(view(offsets, indices, weights));
+      },
+      nb::arg("offsets"), nb::arg("indices"), nb::arg("weights"),
+      "Whether a path joins any two points of a symmetric graph.");
+  module.def(
+      "degrees",
+      [](const Vector<int64_t>& offsets, const Vector<int32_t>& indices, const Vector<float>& weights) {
+        const GraphView graph = view(offsets, indices, weights);
+        auto out = new_vector(graph.n);
+        {
+          const Interruptible call;
+          degrees(graph, out.data());
+        }
+        return out;
+      },
+      nb::arg("offsets"), nb::arg("indices"), nb::arg("weights"),
+      "The sum of the weights of every point, as differences of one running sum.");
   module.def(
       "spectral_coordinates",
       [](Vector<int64_t> offsets, Vector<int32_t> indices, Vector<float> weights, int dimensions,

@@ -10,7 +10,7 @@
 #include <limits>
 #include <vector>
 
-#include "clusters/union_find.hpp"
+#include "common/union_find.hpp"
 
 namespace actup {
 

@@ -11,8 +11,8 @@
 #include <cmath>
 
 #include "clusters/kd_tree.hpp"
-#include "clusters/union_find.hpp"
 #include "common/buffer.hpp"
+#include "common/union_find.hpp"
 
 namespace actup {
 

@@ -1,5 +1,7 @@
-// A small thread pool: parallel_for over chunks, claimed one by one, so that a delayed thread delays only its
-// chunk.
+// A small thread pool: loops over chunks. Every thread has a share of them, the same in each loop of as many
+// chunks, so that it meets data which its core still has in its cache. It claims a part of what is left of
+// its share, in the end one chunk by one, and then of the other shares: a delayed thread delays only few
+// chunks.
 //
 // Work is split into chunks by the caller, never by the number of threads; a chunk writes only what is its
 // own. So results are the same at any thread count. Idle workers spin briefly, then sleep. A caller that
@@ -89,9 +91,8 @@ class ThreadPool {
     if (failure) std::rethrow_exception(failure);
   }
 
-  // A ticket packs the generation of the task and the chunks [first, end) that nobody has claimed yet. Half
-  // of the threads claim from the front and half from the back: so in task after task a thread meets the same
-  // part of the data, which its core still has in its cache.
+  // A ticket packs the generation of the task and the chunks [first, end) of a share that nobody has claimed
+  // yet. The share's own thread claims from the front, all others from the back.
   static constexpr int kCountBits = 20;
   static constexpr uint64_t kMaxCount = (1u << kCountBits) - 1;
   static uint64_t ticket(uint64_t generation, uint64_t first, uint64_t end) {
@@ -128,16 +129,22 @@ class ThreadPool {
     count_ = static_cast<uint32_t>(count);
     finished_.store(0, std::memory_order_relaxed);
     helpers_.store(threads - 1, std::memory_order_relaxed);
-    ticket_.store(ticket(++generation_, 0, count), std::memory_order_release);
+    const int64_t shares = std::min({int64_t{threads}, count, kMaxShares});
+    share_count_.store(static_cast<int>(shares), std::memory_order_relaxed);
+    ++generation_;
+    for (int64_t share = 0; share < shares; ++share)
+      shares_[share].ticket.store(ticket(generation_, count * share / shares, count * (share + 1) / shares),
+                                  std::memory_order_release);
     signal_.fetch_add(1, std::memory_order_seq_cst);
     if (sleepers_.load(std::memory_order_seq_cst) > 0) signal_.notify_all();
-    while (claim_one(true)) {
+    const auto after_chunk = [&](int64_t done) {
       try {
-        checkpoint(finished_.load(std::memory_order_relaxed));
+        checkpoint(finished_.load(std::memory_order_relaxed) + done);
       } catch (...) {
         fail();
       }
-    }
+    };
+    work_on_shares(0, after_chunk);
     wait_for(count_);
   }
 
@@ -157,23 +164,40 @@ class ThreadPool {
       finished_.wait(done, std::memory_order_acquire);
   }
 
-  // Claims and runs one chunk of the current task. A claimed chunk keeps its task alive until it is finished.
-  bool claim_one(bool from_front) {
-    uint64_t t = ticket_.load(std::memory_order_acquire), rest;
-    do {
-      if (first_of(t) >= end_of(t)) return false;
-      rest = from_front ? t + (uint64_t{1} << kCountBits) : t - 1;
-    } while (!ticket_.compare_exchange_weak(t, rest, std::memory_order_acq_rel, std::memory_order_acquire));
-    const uint64_t chunk = from_front ? first_of(t) : end_of(t) - 1;
-    const uint32_t count = count_;
-    if (!failed()) {
-      try {
-        call_(body_, base_ + static_cast<int64_t>(chunk));
-      } catch (...) {
-        fail();
+  // Runs chunks of the current task until none are left to claim; calls after_chunk(number of chunks since
+  // the last claim) after each. A thread's own share comes first.
+  template <class AfterChunk>
+  void work_on_shares(int own, const AfterChunk& after_chunk) {
+    const int shares = share_count_.load(std::memory_order_relaxed);
+    for (int step = 0; step < shares; ++step) {
+      while (claim_some(shares_[(own + step) % shares].ticket, step == 0, after_chunk)) {
       }
     }
-    if (finished_.fetch_add(1, std::memory_order_seq_cst) + 1 == count) finished_.notify_one();
+  }
+
+  // Claims and runs some chunks of a share. While they are not finished their task stays alive.
+  template <class AfterChunk>
+  bool claim_some(std::atomic<uint64_t>& share, bool from_front, const AfterChunk& after_chunk) {
+    uint64_t t = share.load(std::memory_order_acquire), rest, taken;
+    do {
+      if (first_of(t) >= end_of(t)) return false;
+      taken = std::max<uint64_t>(1, (end_of(t) - first_of(t)) / kClaimDivisor);
+      rest = from_front ? t + (taken << kCountBits) : t - taken;
+    } while (!share.compare_exchange_weak(t, rest, std::memory_order_acq_rel, std::memory_order_acquire));
+    const uint64_t first = from_front ? first_of(t) : end_of(t) - taken;
+    const uint32_t count = count_;
+    for (uint64_t done = 0; done < taken; ++done) {
+      if (!failed()) {
+        try {
+          call_(body_, base_ + static_cast<int64_t>(first + done));
+        } catch (...) {
+          fail();
+        }
+      }
+      after_chunk(static_cast<int64_t>(done + 1));
+    }
+    const auto more = static_cast<uint32_t>(taken);
+    if (finished_.fetch_add(more, std::memory_order_seq_cst) + more == count) finished_.notify_one();
     return true;
   }
 
@@ -188,14 +212,17 @@ class ThreadPool {
         sleepers_.fetch_sub(1, std::memory_order_seq_cst);
       }
       seen = signal_.load(std::memory_order_acquire);
-      if (id < helpers_.load(std::memory_order_relaxed)) {
-        while (claim_one(id % 2 == 1)) {
-        }
-      }
+      if (id < helpers_.load(std::memory_order_relaxed)) work_on_shares(id + 1, [](int64_t) {});
     }
   }
 
-  static constexpr int kSpins = 2000;  // some tens of microseconds
+  static constexpr int kSpins = 2000;           // some tens of microseconds
+  static constexpr uint64_t kClaimDivisor = 4;  // a claim is what is left of a share divided by this
+  static constexpr int64_t kMaxShares = 64;
+
+  struct alignas(64) Share {
+    std::atomic<uint64_t> ticket{0};
+  };
 
   std::atomic<bool> busy_{false};
   int workers_ = 0;
@@ -207,10 +234,11 @@ class ThreadPool {
   std::mutex failing_;
   std::exception_ptr failure_;
   std::atomic<bool> failed_{false};
-  alignas(64) std::atomic<uint64_t> ticket_{0};
+  Share shares_[kMaxShares];
   alignas(64) std::atomic<uint32_t> finished_{0};
   alignas(64) std::atomic<uint32_t> signal_{0};
   std::atomic<int> helpers_{0};
+  std::atomic<int> share_count_{0};
   std::atomic<int> sleepers_{0};
 };
 

@@ -42,10 +42,12 @@ struct WeightedId {
   float weight() const { return std::bit_cast<float>(static_cast<uint32_t>(word)); }
 };
 
-// Work that is divided into few parts, each of which needs memory of its own.
-inline int64_t part_count(int64_t items, int64_t min_items_per_part) {
-  constexpr int64_t kMaxParts = 8;
-  return std::clamp<int64_t>(items / min_items_per_part, 1, kMaxParts);
+// Work that is divided into few parts, each of which needs memory of its own. The result is the same for any
+// number of parts.
+inline int64_t part_count(int64_t items, int64_t min_items_per_part, int threads) {
+  constexpr int64_t kMinParts = 8, kMaxParts = 32;
+  return std::clamp<int64_t>(items / min_items_per_part, 1,
+                             std::clamp<int64_t>(2 * int64_t{threads}, kMinParts, kMaxParts));
 }
 
 // Calls visit(place) for the ids in [begin, end), in order. Few of them are, so whole registers are compared
@@ -75,7 +77,7 @@ class IncomingEdges {
   // Collects the edges that end at rows [first, first + count) of all edges of the data. Scans all ids, so
   // that no second copy of the edges is needed.
   void collect(const DirectedRows& edges, int64_t first, int64_t count, int threads) {
-    const int64_t parts = part_count(edges.rows, 1 << 14);
+    const int64_t parts = part_count(edges.rows, 1 << 11, threads);
     collect_parts(count, parts, threads, [&](int64_t part, const auto& visit) {
       const int64_t end = edges.rows * (part + 1) / parts;
       for (int64_t row = edges.rows * part / parts; row < end; ++row) {
@@ -89,7 +91,7 @@ class IncomingEdges {
 
   // Collects edges that all end at rows [first, first + count); the sources of a target must ascend.
   void collect(const DirectedEdges& edges, int64_t first, int64_t count, int threads) {
-    const int64_t parts = part_count(edges.size, 1 << 18);
+    const int64_t parts = part_count(edges.size, 1 << 16, threads);
     const auto part_begin = [&](int64_t part) { return edges.size * part / parts; };
     parallel_chunks(parts, threads, [&](int64_t part) {
       for (int64_t at = part_begin(part); at < part_begin(part + 1); ++at) {
@@ -121,13 +123,19 @@ class IncomingEdges {
       for_each_edge(part, [&](int64_t row, int64_t, float) { ++counts[row]; });
     });
     offsets_.resize(rows + 1);
+    parallel_ranges(rows, 4096, threads, [&](int64_t begin, int64_t end) {
+      // Turns each part's count into the place of its first edge within the row.
+      std::fill(&offsets_[begin], &offsets_[end], 0);
+      for (int64_t part = 0; part < parts; ++part) {
+        int32_t* const counts = counts_[part].data();
+        for (int64_t row = begin; row < end; ++row) {
+          const auto before = static_cast<int32_t>(offsets_[row]);
+          offsets_[row] += std::exchange(counts[row], before);
+        }
+      }
+    });
     int64_t offset = 0;
-    for (int64_t row = 0; row < rows; ++row) {
-      offsets_[row] = offset;
-      int32_t before = 0;  // turns each part's count into the place of its first edge within the row
-      for (int64_t part = 0; part < parts; ++part) before += std::exchange(counts_[part][row], before);
-      offset += before;
-    }
+    for (int64_t row = 0; row < rows; ++row) offset += std::exchange(offsets_[row], offset);
     offsets_[rows] = offset;
     if (edges_.size() < offset) edges_ = Buffer<WeightedId>(offset);
     parallel_chunks(parts, threads, [&](int64_t part) {
@@ -170,7 +178,7 @@ inline EdgesByRange edges_by_range(const DirectedRows& edges, const int64_t* bou
     throw std::invalid_argument(
         "boundaries must be the first row of every range, ascending from 0, and then the number of rows");
   }
-  const int64_t parts = part_count(edges.rows, 1 << 12);
+  const int64_t parts = part_count(edges.rows, 1 << 12, threads);
   const auto for_each_edge = [&](int64_t part, const auto& visit) {
     const int64_t end = edges.rows * (part + 1) / parts;
     for (int64_t row = edges.rows * part / parts; row < end; ++row) {

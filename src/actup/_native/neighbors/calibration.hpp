@@ -52,7 +52,7 @@ class Calibrator {
     std::vector<float> recalls(count * entries);
     result.true_distances.resize(count * k_);
     set_progress_range(0, 1);
-    parallel_ranges(count, queries_per_chunk(), threads, [&](int64_t begin, int64_t end) {
+    parallel_ranges(count, queries_per_chunk(count, threads), threads, [&](int64_t begin, int64_t end) {
       measure(result.rows.data() + begin, end - begin, recalls.data() + begin * entries,
               result.true_distances.data() + begin * k_);
     });
@@ -91,9 +91,11 @@ class Calibrator {
   // A point's distance, compared with that of the query's k-th neighbour.
   enum class Nearness : uint8_t { closer, tied, beyond };
 
-  // Fewer if rows are wide: the caller answers no signal while it waits for another thread's last chunk.
-  int64_t queries_per_chunk() const {
-    return std::clamp<int64_t>((1 << 17) / index_.points().rows().columns, 8, kMaxQueriesPerChunk);
+  // Fewer if rows are wide, because the caller answers no signal while it waits for another thread's last
+  // chunk, and if there are many threads. A query's result does not depend on those beside it.
+  int64_t queries_per_chunk(int64_t count, int threads) const {
+    const int64_t most = std::min((count + threads - 1) / threads, kMaxQueriesPerChunk);
+    return std::clamp<int64_t>((1 << 17) / index_.points().rows().columns, 8, std::max<int64_t>(most, 8));
   }
 
   int64_t table_size() const { return static_cast<int64_t>(probes_.size() * candidates_.size()); }

@@ -216,9 +216,11 @@ class Projection {
   Statistics statistics(const RowSample& sample) const {
     Statistics result{std::vector<double>(stride())};
     for_each_projected_chunk(sample, [&](int64_t count, const float*, const float* projections) {
-      for (int64_t at = 0; at < count * stride(); ++at) {
-        result.variances[at % stride()] += static_cast<double>(projections[at]) * projections[at];
-        result.largest = std::max(result.largest, std::fabs(projections[at]));
+      for (const float* row = projections; row != projections + count * stride(); row += stride()) {
+        for (int64_t column = 0; column < stride(); ++column) {
+          result.variances[column] += static_cast<double>(row[column]) * row[column];
+          result.largest = std::max(result.largest, std::fabs(row[column]));
+        }
       }
     });
     for (double& variance : result.variances) variance /= static_cast<double>(sample.count());

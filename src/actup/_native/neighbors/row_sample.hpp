@@ -43,17 +43,17 @@ class RowSample {
   // minus the mean.
   template <class Function>
   void for_each_chunk(const Function& function) const {
-    Buffer<float> values(chunk_rows_ * stride_);
+    if (values_.size() == 0) values_ = Buffer<float>(chunk_rows_ * stride_);
     for (int64_t first = 0; first < count(); first += chunk_rows_) {
       const int64_t rows_in_chunk = std::min(chunk_rows_, count() - first);
       parallel_ranges(rows_in_chunk, 64, threads_, [&](int64_t begin, int64_t end) {
         for (int64_t at = begin; at < end; ++at) {
-          float* const row = values.data() + at * stride_;
+          float* const row = values_.data() + at * stride_;
           rows_.read(ids_[first + at], row);
           for (int64_t column = 0; column < stride_; ++column) row[column] -= mean_[column];
         }
       });
-      function(first, rows_in_chunk, values.data());
+      function(first, rows_in_chunk, values_.data());
     }
   }
 
@@ -122,6 +122,7 @@ class RowSample {
   std::vector<float> mean_;
   int threads_;
   int64_t chunk_rows_;
+  mutable Buffer<float> values_;  // of one chunk
 };
 
 }  // namespace actup

@@ -92,12 +92,15 @@ class Scatter {
     std::vector<std::vector<double>> sums(chunks);
     std::vector<double> squares(chunks);
     parallel_chunks(chunks, threads, [&](int64_t chunk) {
-      sums[chunk].resize(x.columns);
+      std::vector<double> sum(x.columns);
+      double square = 0;  // of this thread: no other one writes near it
       for (int64_t i = chunk * chunk_; i < std::min(x.rows, (chunk + 1) * chunk_); ++i)
         x.for_each(i, [&](int64_t c, float value) {
-          sums[chunk][c] += value;
-          squares[chunk] += double(value) * value;
+          sum[c] += value;
+          square += double(value) * value;
         });
+      sums[chunk] = std::move(sum);
+      squares[chunk] = square;
     });
     for (int64_t chunk = 0; chunk < chunks; ++chunk) {
       trace_ += squares[chunk];

@@ -57,6 +57,7 @@ class CudaBackend(Backend):
         check: Check | None = None,
         finite: bool | str = True,
         role: Role = Role.DATA,
+        threads: int = 1,
     ) -> Rows:
         """Check X. Data on the GPU stays there; values are checked for being finite when they are loaded.
 
@@ -67,7 +68,9 @@ class CudaBackend(Backend):
         types = list(ENGINE_TYPES)
         if callable(metric) or compares_missing(metric):
             dtype = "numeric" if metric == "gower" else types
-            return read_rows(to_host(X), metric, check=check, dtype=dtype, finite=finite, role=role)
+            return read_rows(
+                to_host(X), metric, check=check, dtype=dtype, finite=finite, role=role, threads=threads
+            )
         if not on_gpu(X):
             return read_rows(X, metric, check=check, dtype=types, check_values=False)
         rows = arrays.to_device(X, None)
@@ -123,11 +126,11 @@ class CudaBackend(Backend):
         """Convert all arrays of a prepared run to the kind of ``template``."""
         return arrays.results_as_kind_of(prepared, template)
 
-    def has_valid_distances(self, distances: Array) -> bool:
+    def has_valid_distances(self, distances: Array, threads: int = 1) -> bool:
         """Whether all distances are finite and at least 0."""
         if on_gpu(distances):
             return arrays.all_finite(arrays.to_device(distances), 0.0)
-        return super().has_valid_distances(distances)
+        return super().has_valid_distances(distances, threads)
 
     def compile_ahead(self, recipe: Recipe, n: int, columns: int) -> None:
         """Begin to compile the kernels that a run needs; reject a recipe that has none."""
