@@ -212,6 +212,17 @@ def test_spacing_recovers_after_an_outlier():
     assert np.array_equal(force, mesh().repel(Y, 1)[0])
 
 
+@pytest.mark.parametrize("spacing", [0.38, 0.5, 0.19245082])
+def test_map_that_grows_fits_into_the_largest_grid(spacing):
+    """Of 0.38, the next finer spacing times the step is a little more than 0.38 in float32."""
+    field = mesh(spacing, max_side=128)
+    Y = disc(1500, 1)
+    for span in np.geomspace(10, 121.5, 40) * spacing:
+        force, _, _ = field.repel(np.float32(span) * Y, 1)
+        assert np.isfinite(force).all()
+        assert span / field.spacing <= 122
+
+
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_positions_that_are_not_finite_are_rejected(value):
     Y = blobs(100, 50)

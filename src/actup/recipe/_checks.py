@@ -106,6 +106,7 @@ def _parse_perplexities(values: object) -> tuple[float, ...]:
 
 _MAX_INT = 2**31 - 1  # the engine counts in 32 bits
 _MAX_FLOAT = 1e30  # the engine computes in float32, which ends at 3e38
+_LEAST_MESH_SPACING = 1e-30  # as in the engine: its inverse is finite in float32
 _MAX_EPOCHS = 2**24  # float32, in which the engine decides when an edge attracts, is exact up to here
 
 # name: (type, lowest, highest, whether the lowest itself is allowed)
@@ -135,7 +136,7 @@ _RANGES: dict[str, tuple[type[int] | type[float], float, float, bool]] = {
     "exaggeration": (float, 0, _MAX_FLOAT, False),
     "exaggeration_share": (float, 0, 1, True),
     "late_exaggeration": (float, 0, _MAX_FLOAT, False),
-    "mesh_spacing": (float, 0, _MAX_FLOAT, False),
+    "mesh_spacing": (float, _LEAST_MESH_SPACING, _MAX_FLOAT, True),
     "theta": (float, 0, math.inf, True),
     "horizon": (float, 0, _MAX_FLOAT, False),
     "density_weight": (float, 0, _MAX_FLOAT, True),

@@ -188,7 +188,7 @@ class Mesh {
       return chosen;
     }
     const float wanted = std::clamp(span / kMinSpanLines, kMinSpacing * usual_spacing_, usual_spacing_);
-    if (spacing() <= kSpacingStep * wanted && kSpacingStep * spacing() > wanted &&
+    if (spacing() >= needed && spacing() <= kSpacingStep * wanted && kSpacingStep * spacing() > wanted &&
         spacing() <= usual_spacing_)
       return spacing();
     while (chosen > kSlack * wanted) chosen /= kSpacingStep;
