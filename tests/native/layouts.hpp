@@ -50,7 +50,7 @@ inline std::vector<float> run_interrupted(const OwnedGraph& graph, int dimension
       }
       parts.end_pass();
     }
-    return parts.finish(start.data(), dimensions, inputs);
+    return parts.finish(start.data(), inputs);
   };
   const auto first = make(), second = make();
   first->run(settings.n_epochs / 2);

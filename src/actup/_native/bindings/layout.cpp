@@ -8,6 +8,7 @@
 
 #include "bindings/arrays.hpp"
 #include "bindings/enums.hpp"
+#include "bindings/layout_inputs.hpp"
 #include "bindings/layout_state.hpp"
 #include "layout/layout.hpp"
 #include "layout/layout_parts.hpp"
@@ -76,11 +77,12 @@ void bind_layout(nb::module_& module) {
           [](Layout* self, Vector<int64_t> offsets, Vector<int32_t> indices, Vector<float> weights,
              Matrix<float> start, const Settings& settings, int threads,
              const std::optional<Vector<float>>& mobility, const std::optional<Vector<float>>& log_radii) {
-            const PointInputs inputs{mobility ? mobility->data() : nullptr,
-                                     log_radii ? log_radii->data() : nullptr};
             const Interruptible call;
-            new (self) Layout(view(offsets, indices, weights), start.data(), static_cast<int>(start.shape(1)),
-                              settings, threads, inputs);
+            const GraphView graph = checked_graph(offsets, indices, weights, threads);
+            const auto dimensions = static_cast<int>(start.shape(1));
+            check_places(start, graph.n, dimensions, "start");
+            new (self) Layout(graph, start.data(), dimensions, settings, threads,
+                              checked_inputs(mobility, log_radii, graph.n));
           },
           nb::arg("offsets"), nb::arg("indices"), nb::arg("weights"), nb::arg("start"), nb::arg("settings"),
           nb::arg("threads"), nb::arg("mobility") = nb::none(), nb::arg("log_radii") = nb::none())
@@ -104,7 +106,10 @@ void bind_layout(nb::module_& module) {
           nb::arg("exaggeration"), nb::arg("repulsion"))
       .def(
           "replace_points",
-          [](Layout& layout, Matrix<float> places) { layout.replace_points(places.data()); },
+          [](Layout& layout, Matrix<float> places) {
+            check_places(places, layout.size(), layout.dimensions(), "places");
+            layout.replace_points(places.data());
+          },
           nb::arg("places"))
       .def("embedding",
            [](const Layout& layout) {
@@ -138,9 +143,8 @@ void bind_layout(nb::module_& module) {
           [](LayoutParts& parts, Matrix<float> start, const std::optional<Vector<float>>& mobility,
              const std::optional<Vector<float>>& log_radii) {
             const Interruptible call;
-            return parts.finish(
-                start.data(), static_cast<int>(start.shape(1)),
-                {mobility ? mobility->data() : nullptr, log_radii ? log_radii->data() : nullptr});
+            check_places(start, parts.size(), parts.dimensions(), "start");
+            return parts.finish(start.data(), checked_inputs(mobility, log_radii, parts.size()));
           },
           nb::arg("start"), nb::arg("mobility") = nb::none(), nb::arg("log_radii") = nb::none());
 }

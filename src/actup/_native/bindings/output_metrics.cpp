@@ -5,6 +5,7 @@
 
 #include "bindings/arrays.hpp"
 #include "bindings/enums.hpp"
+#include "bindings/layout_inputs.hpp"
 #include "bindings/layout_state.hpp"
 #include "layout/metric_epochs.hpp"
 #include "transform/metric_rows.hpp"
@@ -69,8 +70,10 @@ void bind_output_metrics(nb::module_& module) {
       [](Vector<int64_t> offsets, Vector<int32_t> indices, Vector<float> weights, Matrix<float> start,
          OutputMetric metric, double parameter, const Settings& settings, int threads) {
         const Interruptible call;
-        return make_metric_layout(view(offsets, indices, weights), start.data(),
-                                  static_cast<int>(start.shape(1)), metric, parameter, settings, threads);
+        const GraphView graph = checked_graph(offsets, indices, weights, threads);
+        const auto dimensions = static_cast<int>(start.shape(1));
+        check_places(start, graph.n, dimensions, "start");
+        return make_metric_layout(graph, start.data(), dimensions, metric, parameter, settings, threads);
       },
       nb::arg("offsets"), nb::arg("indices"), nb::arg("weights"), nb::arg("start"), nb::arg("metric"),
       nb::arg("parameter"), nb::arg("settings"), nb::arg("threads"));

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "layout/batch_epochs.hpp"
+#include "layout/checks.hpp"
 #include "layout/in_place_epochs.hpp"
 #include "layout/relabelled_graph.hpp"
 #include "layout/state_visitor.hpp"
@@ -43,6 +44,7 @@ class Layout {
   Layout(const GraphView& graph, const float* start, int dimensions, const Settings& settings, int threads,
          const PointInputs& inputs = {})
       : s_(settings), threads_(threads) {
+    check_settings(s_, dimensions);
     RelabelledGraph relabelled(graph, layout_order(settings, graph.n, start, dimensions, threads),
                                weakest_edge(settings), threads);
     if (s_.in_place) {
@@ -58,6 +60,7 @@ class Layout {
   Layout(RelabelledGraph relabelled, EdgeRows rows, const float* start, int dimensions,
          const Settings& settings, int threads, const PointInputs& inputs = {})
       : s_(settings), threads_(threads) {
+    check_settings(s_, dimensions);
     epochs_ = std::make_unique<BatchEpochs>(relabelled, std::move(rows), s_, dimensions, inputs.log_radii);
     begin(relabelled, start, dimensions, inputs);
   }

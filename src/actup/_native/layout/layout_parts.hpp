@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "graph/graph_view.hpp"
+#include "layout/checks.hpp"
 #include "layout/layout.hpp"
 #include "layout/relabelled_graph.hpp"
 
@@ -20,10 +21,15 @@ class LayoutParts {
  public:
   LayoutParts(int64_t n, const float* start, int dimensions, const Settings& settings, int threads)
       : s_(settings),
+        dimensions_(dimensions),
         threads_(threads),
         graph_(n, layout_order(settings, n, start, dimensions, threads), weakest_edge(settings)) {
+    check_settings(settings, dimensions);
     if (settings.in_place) throw std::invalid_argument("in-place epochs need the whole graph");
   }
+
+  int64_t size() const { return graph_.size(); }
+  int dimensions() const { return dimensions_; }
 
   // Reads the next rows: `part.n` of them, whose offsets begin at 0, with so many edges.
   void read(const GraphView& part, int64_t edges) {
@@ -48,10 +54,11 @@ class LayoutParts {
     ++pass_;
   }
 
-  // After three passes; start and inputs are not kept.
-  std::unique_ptr<Layout> finish(const float* start, int dimensions, const PointInputs& inputs) {
+  // After three passes, once; start and inputs are not kept.
+  std::unique_ptr<Layout> finish(const float* start, const PointInputs& inputs) {
     if (pass_ != 3) throw std::invalid_argument("a layout needs three passes over the parts of its graph");
-    return std::make_unique<Layout>(std::move(graph_), std::move(rows_), start, dimensions, s_, threads_,
+    pass_ = 0;
+    return std::make_unique<Layout>(std::move(graph_), std::move(rows_), start, dimensions_, s_, threads_,
                                     inputs);
   }
 
@@ -60,19 +67,11 @@ class LayoutParts {
     const int64_t n = graph_.size();
     if (part.n < 0 || first_ + part.n > n)
       throw std::invalid_argument("parts of the graph have more rows than there are points");
-    if (part.offsets[0] != 0 || part.offsets[part.n] != edges ||
-        !std::is_sorted(part.offsets, part.offsets + part.n + 1)) {
-      throw std::invalid_argument("offsets of a part of the graph must ascend from 0 to its number of edges");
-    }
-    parallel_ranges(edges, 1 << 16, threads_, [&](int64_t begin, int64_t end) {
-      for (int64_t e = begin; e < end; ++e) {
-        if (part.indices[e] < 0 || part.indices[e] >= n)
-          throw std::invalid_argument("ids of a part of the graph must be points, from 0 to n - 1");
-      }
-    });
+    check_rows(part, edges, n, "a part of the graph", threads_);
   }
 
   Settings s_;
+  int dimensions_;
   int threads_;
   int pass_ = 0;
   int64_t first_ = 0;  // the next row

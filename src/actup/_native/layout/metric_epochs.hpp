@@ -10,10 +10,12 @@
 #include <cstdint>
 #include <memory>
 #include <numeric>
+#include <stdexcept>
 #include <vector>
 
 #include "common/parallel.hpp"
 #include "common/random.h"
+#include "layout/checks.hpp"
 #include "layout/edge_sampling.h"
 #include "layout/output_metrics.h"
 #include "layout/relabelled_graph.hpp"
@@ -103,6 +105,9 @@ class MetricEpochs : public MetricLayout {
         threads_(threads),
         coordinates_(Metric::internal(dimensions)),
         parameter_(parameter) {
+    check_settings(s_, dimensions);
+    if (Metric::kDimensions && dimensions != Metric::kDimensions)
+      throw std::invalid_argument("the output metric needs another number of dimensions");
     std::vector<int32_t> same_order(n_);
     std::iota(same_order.begin(), same_order.end(), 0);
     const float weakest = s_.prune && s_.n_epochs > 0 ? 1.0f / static_cast<float>(s_.n_epochs) : 0.0f;

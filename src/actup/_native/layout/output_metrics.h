@@ -42,6 +42,7 @@ inline double angle_of(double c, double s) {
 }
 
 struct PlainCoordinates {
+  static constexpr int kDimensions = 0;  // of the map; 0: any number
   static constexpr double kStep = 0.3;  // factor of all steps, chosen so that learning rate 1 suits the space
   static int internal(int dimensions) { return dimensions; }
   static void from_map(const float* from, double* to, int dimensions) { std::copy_n(from, dimensions, to); }
@@ -54,6 +55,7 @@ struct PlainCoordinates {
 // Angles on the unit sphere. The map has the polar angle and the longitude, inside are unit vectors: they
 // have no pole at which a small step is a large angle.
 struct Haversine {
+  static constexpr int kDimensions = 2;
   static constexpr double kStep = 0.03;
   static int internal(int) { return 3; }
   static void from_map(const float* from, double* to, int) {
@@ -111,6 +113,7 @@ constexpr double kLeastTurnedVariance = 0.19947114020071635;  // log det (2 v I)
 // Minus the logarithm of the overlap of two Gaussians of the plane: columns 0 and 1 are their means.
 // Column 2 is the variance.
 struct SphericalGaussianEnergy : PlainCoordinates {
+  static constexpr int kDimensions = 3;
   static void settle(double* x, int) { keep_variances(x, 1, kLeastVariance); }
   static double distance(const double* x, const double* y, int, double, double* gradient) {
     const double u = x[0] - y[0], v = x[1] - y[1], d2 = u * u + v * v;
@@ -124,6 +127,7 @@ struct SphericalGaussianEnergy : PlainCoordinates {
 
 // Columns 2 and 3 are the variances along the axes.
 struct DiagonalGaussianEnergy : PlainCoordinates {
+  static constexpr int kDimensions = 4;
   static void settle(double* x, int) { keep_variances(x, 2, kLeastVariance); }
   static double distance(const double* x, const double* y, int, double, double* gradient) {
     double energy = kLogTwoPi;
@@ -140,6 +144,7 @@ struct DiagonalGaussianEnergy : PlainCoordinates {
 
 // Columns 2 and 3 are the variances along axes that are turned by the angle in column 4.
 struct GaussianEnergy : PlainCoordinates {
+  static constexpr int kDimensions = 5;
   static void settle(double* x, int) { keep_variances(x, 2, kLeastTurnedVariance); }
   static double distance(const double* x, const double* y, int, double, double* gradient) {
     const double u = x[0] - y[0], v = x[1] - y[1];
