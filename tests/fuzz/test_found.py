@@ -214,6 +214,25 @@ def test_matrix_market_files_are_read_as_by_scipy(symmetry, tmp_path):
     assert np.array_equal(read.toarray(), mmread(path).toarray())
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_cells_with_ids_beyond_their_columns_are_rejected_with_the_file(tmp_path):
+    anndata, h5py = pytest.importorskip("anndata"), pytest.importorskip("h5py")
+    path = tmp_path / "cells.h5ad"
+    anndata.AnnData(sparse.csr_matrix(np.eye(5, dtype=np.float32))).write_h5ad(path)
+    with h5py.File(path, "r+") as file:
+        file["X/indices"][2] = 100
+    with pytest.raises(InputError, match=r"cells\.h5ad is damaged .*column 100"):
+        read_tables([str(path)], ReadingHints())
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_cells_with_sparse_coordinates_are_read(tmp_path):
+    anndata = pytest.importorskip("anndata")
+    path = tmp_path / "cells.h5ad"
+    anndata.AnnData(np.eye(5, dtype=np.float32), obsm={"tags": sparse.csr_matrix(np.eye(5))}).write_h5ad(path)
+    assert read_tables([str(path)], ReadingHints()).matrix("tags").rows.shape == (5, 5)
+
+
 # ---- calls ----
 
 
