@@ -9,12 +9,16 @@ import random
 import shutil
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import typer
 
 from actup._cli import main
+from actup._cli.app import make_app
 
 from .oracle import Report, Wrong, check_map
+from .parameters import RECIPE
 from .scratch import scratch_folder
 
 _FOLDER = scratch_folder()
@@ -23,15 +27,15 @@ _METHODS = ["umap", "tsne", "gdr", "paper_tsne", "paper_umap", "no_such", ""]
 _NUMBERS = ["0", "1", "2", "5", "-1", "1.5", "nan", "inf", "1e400", "9" * 400, "x", "", "\ud800"]
 _NAMES = ["a", "b", "0", "a:c", "type", "no_such", "*", "", "-1", "a,b", "9" * 50]
 
-# Options of commands that make a map, each with values; None: it takes none.
-OPTIONS: dict[str, list[str] | None] = {
-    "--method": _METHODS, "--seed": _NUMBERS, "--jobs": ["1", "2", *_NUMBERS], "--quiet": None,
+# Values of options, right and wrong ones; any other option is given numbers, which may be neither.
+OPTIONS: dict[str, list[str]] = {
+    "--method": _METHODS, "--seed": _NUMBERS, "--jobs": ["1", "2", *_NUMBERS],
     "--backend": ["cpu", "auto", "reference", "cuda", "x"], "--dry-run": None,
     "--max-memory": ["1GB", "1kB", "0", "x", "1e400", "512 MiB", "-1", "9" * 400],
     "--format": ["csv", "npy", "x", ""], "--array": _NAMES, "--columns": _NAMES, "--exclude": _NAMES,
     "--label": [*_NAMES, "labels.npy", "nowhere.npy"], "--values": _NAMES, "--hover": _NAMES,
     "--text": _NAMES, "--id": _NAMES, "--images": ["2x2", "1x4", "0x0", "x", "9x9", "2x1x2"],
-    "--delimiter": [",", ";", "", "ab", "\t"], "--header": None, "--no-header": None,
+    "--delimiter": [",", ";", "", "ab", "\t"],
     "--one-hot": _NAMES, "--missing": ["error", "drop", "mean", "median", "x"],
     "--scale": ["none", "standard", "robust", "minmax", "unit", "log1p", "x"], "--pca": _NUMBERS,
     "--sample": ["2", "10", "1000", *_NUMBERS], "--neighbors": ["3", "100", *_NUMBERS],
@@ -43,8 +47,43 @@ OPTIONS: dict[str, list[str] | None] = {
     "--dimensions": ["1", "3", *_NUMBERS], "--initialization": ["pca", "random", "x"],
     "--epochs": ["0", "2", *_NUMBERS], "--learning-rate": _NUMBERS, "--min-dist": _NUMBERS,
     "--phases": ["settle:2:0.9", "settle:x", "settle:-1:0.9", "expand:1:0.5:1e400", ""],
-    "--no-such-option": None,
 }  # fmt: skip
+# Values that are right for most of the files.
+FITTING: dict[str, list[str]] = {
+    f"--{name.replace('_', '-')}": [str(value) for value in values if value is not None]
+    for name, values in RECIPE.items() if isinstance(values, list)
+} | {
+    "--method": ["umap", "tsne", "gdr"], "--seed": ["0", "5"], "--jobs": ["1", "2"],
+    "--backend": ["cpu", "auto"], "--max-memory": ["1GB", "512 MiB"], "--format": ["npy"],
+    "--missing": ["error", "mean", "median"], "--scale": ["standard", "robust", "minmax", "unit", "log1p"],
+    "--pca": ["2", "3"], "--sample": ["10", "1000"], "--neighbors": ["3", "5"], "--perplexity": ["2"],
+    "--dimensions": ["1", "3"], "--metric": ["cosine", "manhattan"], "--recall": ["0.9"],
+    "--epochs": ["0", "2"], "--min-dist": ["0", "0.5"], "--phases": ["settle:2:0.9"],
+    "--label": ["labels.npy"], "--steps": ["2", "3"], "--recipe": ["umap", "tsne"],
+    "--title": ["A map", "<b>"],
+}  # fmt: skip
+# Of these, some would wait for a browser or for other processes, and the others are given on purpose.
+_LEFT_OUT = {"--open", "--no-open", "--live", "--cluster", "--work", "--memory", "--write-neighbors"}
+_LEFT_OUT |= {"--output", "--map", "--help"}
+# With these, a map has other rows or columns than the file, or none.
+_CHANGE_THE_MAP = (
+    "--dry-run",
+    "--sample",
+    "--dimensions",
+    "--n-components",
+    "--missing",
+    "--header",
+    "--array",
+)
+# Files that can be embedded, with arguments of which each choice makes that possible.
+_GOOD: dict[str, list[list[str]]] = {
+    "rows.npy": [[], ["--label", "labels.npy"]],
+    "rows.npz": [[], ["--array", "X"]],
+    "rows.csv": [["--columns", "a:d"], ["--columns", "a:d", "--label", "type", "--text", "words"],
+                 ["--one-hot", "type", "--exclude", "words"]],
+    "rows.tsv": [["--exclude", "4,5"], ["--columns", "0:3", "--hover", "5"]],
+}  # fmt: skip
+_MODEL, _MAPS = "model.actup", ["map.npy", "map.csv", "map.parquet"]
 _OUTPUTS = ["map.npy"] * 4 + [
     "map.csv",
     "map.parquet",
@@ -71,8 +110,43 @@ def make_files() -> list[str]:
     (folder / "holes.csv").write_text("\n".join(["a,b", *["1,", "2,3", ",4", "5,nan"] * 6]) + "\n")
     (folder / "empty.csv").write_text("")
     (folder / "text.txt").write_text("some words\n")
-    good = ["rows.npy", "rows.npz", "rows.csv", "rows.csv", "rows.tsv"]
-    return good * 3 + ["holes.csv", "empty.csv", "text.txt", "nowhere.npy", "."]
+    outputs = [argument for name in [*_MAPS, _MODEL] for argument in ("-o", name)]
+    if run(["embed", "rows.npy", *outputs, "--epochs", "2", "--jobs", "1"]) != "status 0":
+        raise Wrong("the maps and the model that other commands read were not made")
+    return [*_GOOD, *_MAPS, _MODEL, "holes.csv", "empty.csv", "text.txt", "nowhere.npy", "."]
+
+
+@cache
+def options_of(command: str) -> dict[str, bool]:
+    """The options of a command, and whether each of them is a flag."""
+    group: Any = typer.main.get_command(make_app(command))
+    found = {
+        name: bool(getattr(parameter, "is_flag", False))
+        for parameter in group.commands[command].params
+        for name in [*parameter.opts, *parameter.secondary_opts]
+    }
+    return {name: flag for name, flag in found.items() if name.startswith("--") and name not in _LEFT_OUT}
+
+
+def draw_option(draw: random.Random, command: str) -> list[str]:
+    """An option, mostly one that the command has, and mostly with a value that fits."""
+    own = options_of(command)
+    name = draw.choice([*own] if draw.random() < 0.95 else [*OPTIONS, "--no-such-option"])
+    if own.get(name, False):
+        return [name]
+    fitting, others = FITTING.get(name), OPTIONS.get(name, _NUMBERS)
+    return [name, draw.choice(fitting if fitting and draw.random() < 0.75 else others)]
+
+
+def draw_source(draw: random.Random, command: str) -> list[str]:
+    """A file to read: mostly one that the command can read, with the arguments that this needs."""
+    files = make_files()
+    if draw.random() < 0.12:
+        return [draw.choice(files)]
+    if command in ("score", "view") and draw.random() < 0.3:
+        return [_MODEL]
+    name = draw.choice([*_GOOD])
+    return [name, *draw.choice(_GOOD[name])]
 
 
 def run_case(draw: random.Random, report: Report) -> None:
@@ -81,32 +155,30 @@ def run_case(draw: random.Random, report: Report) -> None:
     out = Path(_FOLDER.name, "out")
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir()
-    command = draw.choice(["embed"] * 6 + ["compare", "spectrum", "score", "view"])
+    command = draw.choice(["embed"] * 6 + ["compare", "spectrum", "score", "score", "view"])
     if draw.random() < 0.03:
         command = draw.choice(["info", "datasets", "x"])
-    arguments = [command, draw.choice(files)] if command not in ("info", "datasets") else [command]
+    arguments = [command]
+    if command not in ("info", "datasets"):
+        arguments += draw_source(draw, command)
     if command == "embed":
         arguments += ["--epochs", "2", "--jobs", "1", "--backend", "cpu"]
         arguments += ["--neighbors", "4"] if draw.random() < 0.7 else []
-    if arguments[-1] == "rows.csv" and draw.random() < 0.7:
-        arguments += ["--columns", "a:d", *(["--label", "type", "--text", "words"] * (draw.random() < 0.5))]
     name = draw.choice(_OUTPUTS)
     if command == "view":
         arguments += ["--no-open", "-o", "out/map.html"]
     elif command in ("embed", "compare", "spectrum"):
-        name = name if command == "embed" else draw.choice(["map.html", "map.npz", "map.x"])
+        name = name if command == "embed" else draw.choice(["map.html", "map.html", "map.npz", "map.x"])
         arguments += ["-o", f"out/{name}" if name else ""]
-    elif command == "score":
-        arguments += ["--map", draw.choice(files)]
-    plain = command == "embed" and name == "map.npy"
-    for _ in range(draw.choice([0, 0, 1, 1, 2, 3]) if command not in ("info", "datasets") else 0):
-        option = draw.choice(list(OPTIONS))
-        values = OPTIONS[option]
-        arguments += [option] if values is None else [option, draw.choice(values)]
-        plain = plain and option not in ("--dry-run", "--sample", "--dimensions", "--missing")
+    elif command == "score" and (arguments[1] != _MODEL or draw.random() < 0.1):
+        arguments += ["--map", draw.choice(_MAPS if draw.random() < 0.85 else files)]
+    if command in ("embed", "compare", "spectrum", "score", "view"):
+        for _ in range(draw.choice([0, 0, 1, 1, 2, 3])):
+            arguments += draw_option(draw, command)
     report.steps.append(f"actup {arguments!r}")
     report.count(command, run(arguments))
-    if plain and arguments[1].startswith("rows") and (out / "map.npy").exists():
+    plain = command == "embed" and name == "map.npy" and not set(_CHANGE_THE_MAP) & set(arguments)
+    if plain and arguments[1] in _GOOD and (out / "map.npy").exists():
         check_map(np.load(out / "map.npy"), _ROWS, 2)
 
 

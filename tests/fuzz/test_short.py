@@ -22,6 +22,12 @@ CASES = {
     "work_folders": 30,
     "requests": 1000,
 }
+# Of these parts, calls and files of which some must succeed, and the outcome that says so.
+SUCCEEDING = {
+    "commands": (["embed", "score", "view", "compare", "spectrum"], "status 0", 200),
+    "input_files": (["csv", "jsonl", "npy", "npz", "mtx", "parquet", "arrow", "h5ad"], "read", 600),
+}
+_LEAST_SHARE = 0.02
 CALLS = [name for name, part in PARTS.items() if part.counts == "calls"]
 
 
@@ -36,6 +42,18 @@ def test_fixed_seeds(part):
     watch.run_cases(part, "ci", float("inf"), tally, count=CASES.get(part, 200))
     assert not tally.failures, "\n".join(tally.failures)
     assert tally.cases == CASES.get(part, 200)
+
+
+@pytest.mark.parametrize("part", SUCCEEDING)
+def test_some_of_every_kind_succeed(part):
+    """Calls that are all rejected test nothing but the first check."""
+    kinds, outcome, cases = SUCCEEDING[part]
+    tally = watch.Tally()
+    watch.run_cases(part, "ci", float("inf"), tally, count=cases)
+    assert not tally.failures, "\n".join(tally.failures)
+    for kind in kinds:
+        total = sum(count for name, count in tally.counts.items() if name.startswith(f"{kind}: "))
+        assert tally.counts[f"{kind}: {outcome}"] >= _LEAST_SHARE * total > 0, (kind, tally.counts)
 
 
 @pytest.mark.parametrize("part", CALLS)
