@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 import pytest
 
 import actup
-from actup.distributed import ShardError, transform
+from actup.distributed import ShardError, _transform, transform
+from actup.distributed._folder import WorkFolder
 from file_runs import clustered_rows
 
 
@@ -50,6 +53,51 @@ def test_missing_values_name_the_shard_and_the_call_goes_on(model, tmp_path):
     np.save(files[1], rows)
     transform(model, files, work=tmp_path / "work", out=tmp_path / "places.npy")
     assert np.array_equal(np.load(tmp_path / "places.npy"), model.transform(np.concatenate([rows, rows])))
+
+
+def write_with_time(path, rows):
+    """Replace a file by one of the same size and time, as a coarse clock or a copy that keeps times does."""
+    np.save(path, rows)
+    os.utime(path, ns=(10**18, 10**18))
+
+
+def test_files_of_the_same_size_and_time_are_told_apart(model, tmp_path):
+    path, out = tmp_path / "rows.npy", tmp_path / "places.npy"
+    first, second = clustered_rows(100, seed=2), clustered_rows(100, seed=3)
+    for rows in (first, second, first):
+        write_with_time(path, rows)
+        transform(model, path, work=tmp_path / "work", out=out)
+        assert np.array_equal(np.load(out), model.transform(rows))
+
+
+def test_shards_with_the_same_rows_are_placed_once(model, tmp_path, monkeypatch):
+    path, placed = tmp_path / "rows.npy", []
+    places = _transform._places
+    monkeypatch.setattr(_transform, "_places", lambda *given: placed.append(given) or places(*given))
+    for time in (1, 2):
+        np.save(path, clustered_rows(100, seed=2))
+        os.utime(path, (time, time))
+        transform(model, path, work=tmp_path / "work", out=tmp_path / "places.npy")
+    assert len(placed) == 1
+
+
+def test_a_record_does_not_outlive_its_places(model, tmp_path, monkeypatch):
+    """A call is stopped after it has written other places, and then the first rows come back."""
+    path, out = tmp_path / "rows.npy", tmp_path / "places.npy"
+    first, second = clustered_rows(100, seed=2), clustered_rows(100, seed=3)
+    write_with_time(path, first)
+    transform(model, path, work=tmp_path / "work", out=out)
+    write_with_time(path, second)
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(WorkFolder, "write_record", stop)
+        transform(model, path, work=tmp_path / "work", out=out)
+    write_with_time(path, first)
+    transform(model, path, work=tmp_path / "work", out=out)
+    assert np.array_equal(np.load(out), model.transform(first))
 
 
 def test_other_model_of_the_same_name_and_missing_output(model, tmp_path):

@@ -86,7 +86,7 @@ def _scan(plan: Plan, shard: int) -> dict[str, Any]:
     samples = {
         name: np.empty((len(at), plan.source.columns), plan.source.dtype) for name, at in chosen.items()
     }
-    begin, content = 0, _Content(plan.source, shard)
+    begin, content = 0, Content(plan.source, plan.source.ids(shard))
     for chunk in plan.source.read(shard, chunk_rows(plan)):
         content.add(chunk)
         check_values(plan, shard, begin, chunk)
@@ -100,11 +100,10 @@ def _scan(plan: Plan, shard: int) -> dict[str, Any]:
     return {"fingerprint": fingerprint, "content": content.digest()}
 
 
-class _Content:
-    """A digest of the ids and rows of a shard, which tells whether a file written anew has the same."""
+class Content:
+    """A digest of the rows of a shard, and of their ids: a file written anew may have the same ones."""
 
-    def __init__(self, source: Source, shard: int):
-        ids = source.ids(shard)
+    def __init__(self, source: Source, ids: np.ndarray | None = None):
         self._hash = hashlib.blake2b(f"{source.dtype} {source.columns}".encode(), digest_size=16)
         if ids is not None:
             self._hash.update("\n".join(map(repr, ids.tolist())).encode("utf-8", "surrogatepass"))
@@ -194,7 +193,7 @@ def accept_unchanged_contents(plan: Plan) -> None:
         fingerprint = fingerprint_of(plan, shard)
         record = plan.folder.require_record(f"scan-{shard}")
         with discarded_copy_of_bad_shard(plan.source, shard):
-            content = _Content(plan.source, shard)
+            content = Content(plan.source, plan.source.ids(shard))
             for chunk in plan.source.read(shard, chunk_rows(plan)):
                 content.add(chunk)
         if content.digest() == record.get("content"):

@@ -20,7 +20,7 @@ from actup.distributed._api import exclusive, reject_other_process
 from actup.distributed._disc import explained_full_disc
 from actup.distributed._folder import WorkFolder
 from actup.distributed._planning import open_rows, reject_out_in_source
-from actup.distributed._scan import discarded_copy_of_bad_shard
+from actup.distributed._scan import Content, discarded_copy_of_bad_shard
 from actup.distributed._sinks import Sink, open_sink
 from actup.distributed._sources import ShardError, Source
 from actup.distributed._sources._storage import as_location
@@ -60,7 +60,8 @@ def transform(
     """Place rows in files on the map of a fitted model.
 
     Every row gets the place that ``model.transform`` gives it: it depends on that row alone, not on shards,
-    workers or threads. The same call again goes on where an earlier one was stopped.
+    workers or threads. The same call again goes on where an earlier one was stopped: it reads all rows again,
+    and places those of shards that have changed or have no places yet.
 
     Parameters
     ----------
@@ -188,29 +189,42 @@ def place_shard(placing: Placing, shard: int, threads: int) -> None:
 
 
 def _write_places(placing: Placing, shard: int, threads: int) -> None:
-    source, folder = placing.source, placing.folder
-    fingerprint = source.fingerprint(shard)
-    record = folder.record(f"place-{shard}")
-    if record is None or record["fingerprint"] != fingerprint:
-        with discarded_copy_of_bad_shard(source, shard):
-            places = _places(placing, shard, threads)
-        folder.write(f"places/{shard}", places)
-        folder.write_record(f"place-{shard}", {"fingerprint": fingerprint})
+    source, folder, name = placing.source, placing.folder, f"place-{shard}"
+    record = folder.record(name)
+    with discarded_copy_of_bad_shard(source, shard):
+        if record is None or record.get("content") != _content_of(source, shard):
+            folder.forget(name)  # before its places are replaced: an earlier file may come back
+            places, content = _places(placing, shard, threads)
+            folder.write(f"places/{shard}", places)
+            folder.write_record(name, {"content": content})
     placing.sink.write(shard, folder.read(f"places/{shard}"), source.ids(shard))
 
 
-def _places(placing: Placing, shard: int, threads: int) -> np.ndarray:
-    """The places of a shard's rows, in order."""
+def _content_of(source: Source, shard: int) -> str:
+    """The digest of a shard's rows; the time of a file does not tell whether it has others."""
+    content = Content(source)
+    for chunk in source.read(shard, _chunk_rows(source)):
+        content.add(chunk)
+    return content.digest()
+
+
+def _places(placing: Placing, shard: int, threads: int) -> tuple[np.ndarray, str]:
+    """The places of a shard's rows, in order, and the digest of these rows."""
     model = copy.copy(_load(placing.model_path, placing.model_digest))
     model.set_params(n_jobs=threads)
     vars(model).pop("feature_names_in_", None)  # chunks have no names; those of the source were compared
-    chunk_rows = max(1, _CHUNK_BYTES // max(1, placing.source.columns * 8))
-    places, begin = [], 0
-    for chunk in placing.source.read(shard, chunk_rows):
+    places, begin, content = [], 0, Content(placing.source)
+    for chunk in placing.source.read(shard, _chunk_rows(placing.source)):
+        content.add(chunk)
         try:
             places.append(np.asarray(model.transform(chunk), np.float32))
         except ValueError as error:
             name = placing.source.shards[shard].name
             raise ShardError(name, f"in the part from row {begin:,} on, {error}") from error
         begin += len(chunk)
-    return np.concatenate(places)
+    return np.concatenate(places), content.digest()
+
+
+def _chunk_rows(source: Source) -> int:
+    """Rows that are read at a time."""
+    return max(1, _CHUNK_BYTES // max(1, source.columns * 8))
