@@ -10,6 +10,7 @@ import signal
 import tempfile
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, field
@@ -25,8 +26,11 @@ from actup.saving import SavedModelError
 from file_runs import clustered_rows
 from interrupts import Case, check_model, interrupt
 from live_client import Client
+from process_state import Held
 
 _KEPT_MODELS = 4  # fitted models that later work uses
+# max_memory relative to what a fit is estimated to take: too little, perhaps enough for a lean fit, ample.
+_REFUSED_SHARE, _LEAN_SHARES, _AMPLE_SHARE = 0.05, (0.6, 0.75, 0.9), 1.5
 _MAX_LOOKS = 60_000  # at something that must happen; not seconds, because the whole process may be paused
 
 
@@ -79,12 +83,48 @@ class Work:
 
 
 def fit(work: Work) -> None:
-    """Fit an estimator, sometimes to many rows, and keep it for later work."""
+    """Fit an estimator, sometimes to many rows or in little memory, and keep it for later work."""
     most = 12_000 if work.random.random() < 0.1 else 1500
     X, model = work.rows(most=most), work.estimator()
-    model.fit(X)
+    share = work.random.choice([None] * 4 + [_REFUSED_SHARE, *_LEAN_SHARES, _AMPLE_SHARE])
+    if share is not None:
+        model.set_params(max_memory=int(share * model.memory_estimate(X).bytes))
+    if is_refused(model, X):
+        assert share is not None and share < 1, f"{model} has {share} of the memory that it needs"
+        return
+    assert share != _REFUSED_SHARE, f"{model} was fitted in {share} of the memory that it needs"
     assert np.isfinite(model.embedding_).all() and len(model.embedding_) == len(X)
     work.models = [*work.models, (model, X)][-_KEPT_MODELS:]
+
+
+def is_refused(model: Any, X: np.ndarray) -> bool:
+    """Fit a model; whether ``max_memory`` was too little for it, which then leaves nothing behind."""
+    before, attributes, given = Held.now(), dict(vars(model)), X.copy()
+    rows = weakref.ref(given)
+    try:
+        model.fit(given)
+        return False
+    except MemoryError as error:
+        assert "max_memory" in str(error), error
+    del given
+    found = Held.now().more_than([before])
+    assert not found, f"a refused fit has left {found}"
+    assert rows() is None, "a refused fit holds its rows"
+    assert vars(model).keys() == attributes.keys(), "a refused fit has changed its model"
+    assert all(vars(model)[name] is value for name, value in attributes.items())
+    return True
+
+
+def refused_refit(work: Work) -> None:
+    """Fit a fitted model in too little memory: the error leaves it as it was."""
+    model, X = work.model()
+    places, limit = model.transform(X[:5]), model.max_memory
+    model.set_params(max_memory=work.random.choice(["1kB", 1]))
+    try:
+        assert is_refused(model, X)
+    finally:
+        model.set_params(max_memory=limit)
+    assert np.array_equal(model.transform(X[:5]), places)
 
 
 def transform(work: Work) -> None:
@@ -265,8 +305,8 @@ def errors(work: Work) -> None:
 
 # What is done, and how often relative to the others.
 KINDS: dict[Callable[[Work], None], int] = {
-    fit: 6, transform: 4, save_and_load: 3, interrupts: 4, fork: 2, threads: 2, live: 3, embed_many: 1,
-    find_clusters: 2, files: 2, commands: 1, quality: 1, errors: 4,
+    fit: 6, refused_refit: 1, transform: 4, save_and_load: 3, interrupts: 4, fork: 2, threads: 2, live: 3,
+    embed_many: 1, find_clusters: 2, files: 2, commands: 1, quality: 1, errors: 4,
 }  # fmt: skip
 
 
