@@ -10,7 +10,7 @@ import weakref
 import numpy as np
 import pytest
 
-from actup._threads import count_threads, map_in_threads
+from actup._threads import BackgroundCalls, count_threads, map_in_threads
 
 
 def test_count_threads():
@@ -177,3 +177,113 @@ def test_ctrl_c_at_any_moment_ends_the_work(call, threads, longest_s, times):
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, former)
     assert interrupted == times
+
+
+# ---- calls in the background ----
+
+
+def test_background_calls_give_results_and_errors():
+    calls = BackgroundCalls(2)
+    squares = [calls.submit(pow, number, 2) for number in range(100)]
+    divided = calls.submit(lambda: 1 / 0)
+    for _ in range(2):  # a result may be asked for again
+        assert [call.result() for call in squares] == [number**2 for number in range(100)]
+        with pytest.raises(ZeroDivisionError):
+            divided.result()
+
+
+def test_several_threads_may_wait_for_one_background_call():
+    call = BackgroundCalls(1).submit(lambda: time.sleep(0.05) or "done")
+    found = []
+    waiting = [threading.Thread(target=lambda: found.append(call.result())) for _ in range(5)]
+    for thread in waiting:
+        thread.start()
+    begin = time.monotonic()
+    for thread in waiting:
+        thread.join()
+    assert found == ["done"] * 5
+    assert time.monotonic() - begin < 0.8  # nobody has waited for the longest time
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_no_more_background_calls_run_at_a_time_than_threads(threads):
+    running, most, lock = set(), [], threading.Lock()
+
+    def call(number):
+        with lock:
+            running.add(number)
+            most.append(len(running))
+        time.sleep(0.002)
+        with lock:
+            running.remove(number)
+
+    calls = BackgroundCalls(threads)
+    for submitted in [calls.submit(call, number) for number in range(30)]:
+        submitted.result()
+    assert len(most) == 30
+    assert max(most) <= threads
+
+
+def test_calls_that_come_while_threads_end_are_done():
+    calls = BackgroundCalls(2)
+    for number in range(3000):
+        assert calls.submit(abs, -number).result() == number
+
+
+def test_the_end_waits_for_background_calls_that_run_only():
+    done = []
+    calls = BackgroundCalls(1)
+    calls.submit(lambda: time.sleep(0.1) or done.append(0))
+    time.sleep(0.03)  # the first has begun
+    for number in range(1, 100):
+        calls.submit(lambda number=number: time.sleep(0.1) or done.append(number))
+    calls.end()
+    assert done == [0]
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="the system has no timers")
+def test_ctrl_c_at_any_moment_leaves_background_calls_usable():
+    """A pool of concurrent.futures fails here, or hangs."""
+
+    def interrupt(number, frame):
+        raise KeyboardInterrupt
+
+    former = signal.signal(signal.SIGALRM, interrupt)
+    calls, interrupted = BackgroundCalls(2), 0
+    try:
+        for moment in np.random.default_rng(0).uniform(1e-5, 0.001, 2000):
+            try:
+                signal.setitimer(signal.ITIMER_REAL, moment)
+                while True:
+                    for call in [calls.submit(abs, -number) for number in range(8)]:
+                        call.result()
+            except KeyboardInterrupt:
+                interrupted += 1
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, former)
+    assert interrupted == 2000
+    assert calls.submit(abs, -5).result() == 5
+    calls.end()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system cannot fork")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_forked_process_does_not_wait_for_background_calls():
+    calls = BackgroundCalls(1)
+    running = calls.submit(time.sleep, 0.3)
+    time.sleep(0.03)
+    child = os.fork()
+    if child == 0:
+        calls.end()
+        os._exit(0)
+    for _ in range(500):
+        ended, status = os.waitpid(child, os.WNOHANG)
+        if ended:
+            break
+        time.sleep(0.01)
+    else:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+    assert ended and os.waitstatus_to_exitcode(status) == 0
+    running.result()

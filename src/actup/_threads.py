@@ -1,13 +1,18 @@
-"""count_threads(): how many threads n_jobs asks for. map_in_threads(): calls of a function in threads."""
+"""count_threads(): how many threads n_jobs asks for. map_in_threads(): calls of a function in threads.
+
+BackgroundCalls: calls in threads, whose results are asked for later.
+"""
 
 from __future__ import annotations
 
 import _thread
+import atexit
+import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from numbers import Integral
 from queue import Empty, SimpleQueue
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 Result = TypeVar("Result")
 
@@ -105,7 +110,88 @@ def map_in_threads(function: Callable[[Any], Result], items: Iterable[Any], thre
             _wait_for(bell)
 
 
-def _empty(queue: SimpleQueue[int]) -> None:
+class BackgroundCall(Generic[Result]):
+    """A call that a thread does in the background: see ``BackgroundCalls``."""
+
+    def __init__(self, function: Callable[..., Result], arguments: tuple[Any, ...]):
+        self._task: tuple[Callable[..., Result], tuple[Any, ...]] | None = (function, arguments)
+        self._outcome: tuple[Result | None, BaseException | None] | None = None
+        self._bell: SimpleQueue[None] = SimpleQueue()  # rings when there is an outcome
+
+    def result(self) -> Result:
+        """Wait for the call, and return its result or raise its error."""
+        while self._outcome is None:
+            _wait_for(self._bell)
+        self._bell.put(None)  # for other threads that wait
+        result, error = self._outcome
+        if error is not None:
+            try:
+                raise error
+            finally:
+                del error  # whose calls hold arrays
+        return result  # type: ignore[return-value]
+
+    def do(self) -> None:
+        """Do the call, once."""
+        assert self._task is not None
+        (function, arguments), self._task = self._task, None
+        try:
+            self._outcome = function(*arguments), None
+        except BaseException as error:  # raised where the result is asked for
+            self._outcome = None, error
+        self._bell.put(None)
+
+
+class BackgroundCalls:
+    """Calls in threads, in the order in which they were submitted; threads end when no call waits.
+
+    When the interpreter ends, no call begins, and it waits for those that run. As in ``map_in_threads``,
+    Ctrl-C leaves no lock held.
+
+    Parameters
+    ----------
+    threads : int
+        Most calls at a time.
+    """
+
+    def __init__(self, threads: int):
+        self._threads, self._process = threads, os.getpid()
+        self._waiting: SimpleQueue[BackgroundCall[Any]] = SimpleQueue()
+        self._slots: SimpleQueue[int] = SimpleQueue()  # one for each thread that may begin to work
+        for slot in range(threads):
+            self._slots.put(slot)
+        atexit.register(self.end)
+
+    def submit(self, function: Callable[..., Result], *arguments: Any) -> BackgroundCall[Result]:
+        """Have a thread call a function."""
+        call = BackgroundCall(function, arguments)
+        self._waiting.put(call)
+        _thread.start_new_thread(self._work, ())
+        return call
+
+    def end(self) -> None:
+        """Leave out the calls that have not begun, and wait for the others."""
+        if os.getpid() != self._process:  # a forked process has none of the threads
+            return
+        _empty(self._waiting)
+        for _ in range(self._threads):
+            self._slots.get()
+
+    def _work(self) -> None:
+        while not self._waiting.empty():  # also if a call has come while this thread was giving its slot back
+            try:
+                slot = self._slots.get_nowait()
+            except Empty:  # the other threads do what waits
+                return
+            try:
+                with suppress(Empty):
+                    while True:
+                        self._waiting.get_nowait().do()
+            finally:
+                self._slots.put(slot)
+
+
+def _empty(queue: SimpleQueue[Any]) -> None:
     with suppress(Empty):
         while True:
             queue.get_nowait()

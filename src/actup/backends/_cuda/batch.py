@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future
 from typing import Any
 
 import numpy as np
 
 from actup._engine import engine
+from actup._threads import BackgroundCall
 from actup._typing import Array
 from actup.backends._cuda.compile import cupy, request_kernels
 from actup.backends._cuda.constants import BATCH_SUMS, POINT_LANES, THREADS
@@ -34,7 +34,7 @@ _TREE_REORDER_EPOCHS = (8, 16, 24, 32, 48, 64, 80, 96, 112, 128, 160, 192, 256, 
 _MIN_REORDERED_POINTS = 20_000  # fewer points fit into the cache in any order
 
 
-def request_batch(recipe: Recipe, repulsion: Repulsion, limits_moves: bool = False) -> Future[Any]:
+def request_batch(recipe: Recipe, repulsion: Repulsion, limits_moves: bool = False) -> BackgroundCall[Any]:
     """Start to compile the kernels of a recipe's batch epochs, with the repulsion that the GPU computes."""
     return request_kernels(
         "layout_batch",

@@ -8,13 +8,13 @@ the best of them.
 from __future__ import annotations
 
 import math
-from concurrent.futures import Future
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
+from actup._threads import BackgroundCall
 from actup._typing import Array
 from actup.backends._cuda.arrays import free_bytes, synchronize
 from actup.backends._cuda.compile import (
@@ -125,7 +125,7 @@ class Plan:
             return 2 * min(math.ceil(row_tiles / 2) * HOPPER_PARTS, multiprocessors() // 2)
         return min(row_tiles, (NARROW_BLOCKS if self.narrow else WIDE_BLOCKS) * multiprocessors())
 
-    def request(self, columns: int, **values: Any) -> tuple[Future[Any], Future[Any]]:
+    def request(self, columns: int, **values: Any) -> tuple[BackgroundCall[Any], BackgroundCall[Any]]:
         """Start to compile the kernels that find candidates, and those that choose among them.
 
         ``values`` are the ``value_macros`` of the rows.

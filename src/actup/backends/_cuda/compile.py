@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import os
 import re
-from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from actup._threads import BackgroundCall, BackgroundCalls
 from actup.backends._cuda.constants import MACROS
 
 KERNELS = Path(__file__).parent / "kernels"
@@ -90,7 +90,7 @@ def value_macros(rows: Any) -> dict[str, Any]:
 
 def request_kernels(
     name: str, *, fast_math: bool = False, hopper: bool = False, **macros: int | str
-) -> Future[Any]:
+) -> BackgroundCall[Any]:
     """Start to compile a file in the background; the parameters are those of ``load_kernels``."""
     device = cupy().cuda.runtime.getDevice()
     options = ["-std=c++17"]
@@ -104,7 +104,7 @@ def request_kernels(
 @cache
 def _requested(
     name: str, options: tuple[str, ...], macros: tuple[tuple[str, int | str], ...], device: int
-) -> Future[Any]:
+) -> BackgroundCall[Any]:
     # Macros go into the source, not into the options: CuPy starts the compiler for every new set of options.
     source = _defines(dict(macros)) + source_of(name)
 
@@ -118,9 +118,9 @@ def _requested(
 
 
 @cache
-def compilers() -> ThreadPoolExecutor:
+def compilers() -> BackgroundCalls:
     """The threads that compile."""
-    return ThreadPoolExecutor(min(_MAX_COMPILER_THREADS, os.cpu_count() or 1), "actup-compile")
+    return BackgroundCalls(min(_MAX_COMPILER_THREADS, os.cpu_count() or 1))
 
 
 @cache

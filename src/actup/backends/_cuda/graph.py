@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from concurrent.futures import Future
 from typing import Any
 
 import numpy as np
 
 from actup._device import array_module, on_gpu
 from actup._engine import engine
-from actup._threads import count_threads
+from actup._threads import BackgroundCall, count_threads
 from actup._typing import Array
 from actup.backends._cpu import affinity_graph as affinity_graph_on_host
 from actup.backends._cuda.arrays import device_graph, host_graph, host_neighbors, to_device
@@ -70,7 +69,7 @@ def _has_disconnected(neighbors: Neighbors) -> bool:
     return bool(array_module(neighbors.distances).isinf(neighbors.distances[:, -1:]).any())
 
 
-def request_affinities(recipe: Recipe, k: int) -> Future[Any]:
+def request_affinities(recipe: Recipe, k: int) -> BackgroundCall[Any]:
     """Start to compile the kernels that compute a recipe's similarities of k neighbours."""
     several = recipe.affinity is Affinity.MULTISCALE  # the kernel's "gaussian" takes any number of scales
     affinity = Affinity.GAUSSIAN if several else recipe.affinity
@@ -82,7 +81,7 @@ def request_affinities(recipe: Recipe, k: int) -> Future[Any]:
     )
 
 
-def request_merge(symmetrization: Symmetrization) -> Future[Any]:
+def request_merge(symmetrization: Symmetrization) -> BackgroundCall[Any]:
     """Start to compile the kernels that make a graph symmetric."""
     return request_kernels("merge", SYMMETRIZATION=engine.Symmetrization[symmetrization.value].value)
 

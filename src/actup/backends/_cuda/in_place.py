@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from concurrent.futures import Future
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
+from actup._threads import BackgroundCall
 from actup._typing import Array
 from actup.backends._cuda.compile import cupy, load_kernels, request_kernels
 from actup.backends._cuda.constants import IN_PLACE_THREADS, POINT_LANES
@@ -27,7 +27,7 @@ _STATIC_SHARED_BYTES = 1024  # of shared memory, for the arrays that the kernel 
 _MEASURE_BLOCKS = 64  # thread blocks that measure the map's middle and radius
 
 
-def request_in_place(recipe: Recipe, limits_moves: bool = False) -> Future[Any]:
+def request_in_place(recipe: Recipe, limits_moves: bool = False) -> BackgroundCall[Any]:
     """Start to compile the kernels of a recipe's in-place epochs."""
     macros: dict[str, Any] = {"HORIZON": int(recipe.horizon is not None), "MOBILITY": int(limits_moves)}
     return request_kernels("layout_in_place", fast_math=True, **force_macros(recipe), **macros)

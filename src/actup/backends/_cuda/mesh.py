@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future
 from functools import lru_cache
 from threading import get_ident
 from typing import Any
 
 import numpy as np
 
+from actup._threads import BackgroundCall
 from actup._typing import Array
 from actup.backends._cuda.compile import cupy, request_kernels
 from actup.backends._cuda.constants import BOX_AXES, POTENTIAL_KNOTS, SPREAD_POINTS, THREADS
@@ -183,12 +183,12 @@ class Mesh:
         return table
 
 
-def request_mesh(recipe: Recipe) -> list[Future[Any]]:
+def request_mesh(recipe: Recipe) -> list[BackgroundCall[Any]]:
     """Start to compile the kernels of a recipe's potentials."""
     return [_request(kind, recipe) for kind in potential_kinds(recipe)]
 
 
-def _request(kind: str, recipe: Recipe) -> Future[Any]:
+def _request(kind: str, recipe: Recipe) -> BackgroundCall[Any]:
     macros = {"POTENTIAL": f"PotentialKind::{kind}", **force_macros(recipe)}
     return request_kernels("layout_mesh", **macros)
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from concurrent.futures import Future
 from typing import Any
 
 import numpy as np
 
+from actup._threads import BackgroundCall
 from actup._typing import Array
 from actup.backends._cuda.compile import cupy, request_kernels
 from actup.backends._cuda.constants import TREE_CHILDREN, TREE_LEAF, TREE_LEVELS, TREE_WARPS
@@ -85,7 +85,7 @@ def _level_begins(n: int) -> list[int]:
         count //= TREE_CHILDREN
 
 
-def request_tree(recipe: Recipe) -> Future[Any]:
+def request_tree(recipe: Recipe) -> BackgroundCall[Any]:
     """Start to compile the kernels of a recipe's tree."""
     return request_kernels(
         "layout_tree", fast_math=True, **force_macros(recipe), NORMALIZED=int(recipe.normalized)
