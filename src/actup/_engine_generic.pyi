@@ -8,6 +8,10 @@ import numpy
 from numpy.typing import NDArray
 
 def set_progress_hook(hook: object) -> None: ...
+@overload
+def all_finite(values: NDArray[numpy.float32], threads: int) -> bool: ...
+@overload
+def all_finite(values: NDArray[numpy.float64], threads: int) -> bool: ...
 def elementary(name: str, x: NDArray[numpy.float64], y: float) -> NDArray[numpy.float64]: ...
 def column_products(rows: NDArray[numpy.float64], threads: int) -> NDArray[numpy.float64]:
     """The sums over rows of the products of two columns."""
@@ -345,6 +349,18 @@ class CenterIndex:
     def nearest(
         self, rows: NDArray[Any], wanted: int, threads: int
     ) -> tuple[NDArray[numpy.int32], NDArray[numpy.uint8]]: ...
+
+def is_connected(
+    offsets: NDArray[numpy.int64], indices: NDArray[numpy.int32], weights: NDArray[numpy.float32]
+) -> bool:
+    """Whether a path joins any two points of a symmetric graph."""
+
+def degrees(
+    offsets: NDArray[numpy.int64], indices: NDArray[numpy.int32], weights: NDArray[numpy.float32]
+) -> NDArray[numpy.float64]:
+    """
+    The sum of the weights of every point, as differences of one running sum.
+    """
 
 def spectral_coordinates(
     offsets: NDArray[numpy.int64],
