@@ -23,6 +23,7 @@ from collections.abc import Callable, Sequence
 
 from process_state import Held
 from soak_work import KINDS, Work, probe, temporary_folder
+from threadpoolctl import threadpool_info
 
 _SAMPLES = 60  # how often it is looked at what the process holds, unless it is paused
 _WARM_UP_ROUNDS = 3  # of all kinds of work: until caches, and the allocator's areas of threads, are there
@@ -87,6 +88,7 @@ def run(
         watchdog.note_progress()
 
     expected = probe()
+    threadpool_info()  # ParametricUMAP's network asks for it; the first call opens files that libffi keeps
     for kind in [*kinds] * _WARM_UP_ROUNDS:
         do(kind)
     begin, processor = time.monotonic(), time.process_time()

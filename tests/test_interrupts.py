@@ -121,7 +121,7 @@ def test_parts_of_work_are_shares_of_the_whole():
 LONG_STEPS = {
     "conversion": (as_float32, np.zeros((1_000, 30_000))),
     "sparse conversion": (as_float32, sparse.csr_matrix(np.ones((600, 30_000)))),
-    "finite check": (lambda X: read_rows(X, "euclidean"), np.zeros((4_000, 30_000), np.float32)),
+    "finite check": (lambda X: read_rows(X, "euclidean"), np.zeros((4_000, 30_000), np.float16)),
     "medians of columns": (far_column_center, np.zeros((300, 30_000)) + np.arange(300)[:, None] % 7),
 }
 
