@@ -21,9 +21,10 @@ import traceback
 import warnings
 from collections.abc import Callable, Sequence
 
+from threadpoolctl import threadpool_info
+
 from process_state import Held
 from soak_work import KINDS, Work, probe, temporary_folder
-from threadpoolctl import threadpool_info
 
 _SAMPLES = 60  # how often it is looked at what the process holds, unless it is paused
 _WARM_UP_ROUNDS = 3  # of all kinds of work: until caches, and the allocator's areas of threads, are there
