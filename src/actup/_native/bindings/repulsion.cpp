@@ -107,9 +107,10 @@ void bind_repulsion(nb::module_& module) {
           throw nb::value_error("the grid's sides have to be smooth sizes");
         if (kernel.shape(0) != grid.shape(0) + 1 || kernel.shape(1) != grid.shape(1) + 1)
           throw nb::value_error("the kernel has one row and column more than the grid");
-        Convolution convolution(rows, columns);
+        const HalfTransform along_columns(rows), along_rows(columns);
+        Convolution convolution(along_columns, along_rows);
         const auto spectrum = even_spectrum(
-            rows, columns,
+            along_columns, along_rows,
             [&](int row, int column) {
               Lanes values;
               for (int lane = 0; lane < kLanes; ++lane)

@@ -39,13 +39,14 @@ inline Complex* transform_scratch(size_t size) {
 
 inline int group_count(int size) { return (size + kLanes - 1) / kLanes; }
 
-// The spectrum of a kernel on a grid of 2 * columns x 2 * rows. The kernel is even in both directions, so the
-// spectrum is real: value [group * (columns + 1) + l][lane] belongs to row frequency k = group * kLanes +
-// lane <= rows and column frequency l <= columns. sample(row, column) gives the kernel at kLanes columns from
-// `column` on.
+// The spectrum of a kernel on a grid of 2 * columns x 2 * rows, the sizes of the transforms. The kernel is
+// even in both directions, so the spectrum is real: value [group * (columns + 1) + l][lane] belongs to row
+// frequency k = group * kLanes + lane <= rows and column frequency l <= columns. sample(row, column) gives
+// the kernel at kLanes columns from `column` on.
 template <class Sample>
-Buffer<Lanes> even_spectrum(int rows, int columns, const Sample& sample, int threads) {
-  const HalfTransform along_columns(rows), along_rows(columns);
+Buffer<Lanes> even_spectrum(const HalfTransform& along_columns, const HalfTransform& along_rows,
+                            const Sample& sample, int threads) {
+  const int rows = along_columns.size(), columns = along_rows.size();
   // The transform of an even sequence is twice the real part of the transform of its lower half, with the
   // first element halved, plus the middle element with alternating sign. Two vectors share a transform, as
   // its real and its imaginary part: those with the numbers `group` and `group + pairs`. Rounding
@@ -98,16 +99,16 @@ Buffer<Lanes> even_spectrum(int rows, int columns, const Sample& sample, int thr
   return result;
 }
 
-// Convolves a grid of rows x columns in place. Both sizes come from HalfTransform::smooth_size().
+// Convolves a grid of rows x columns, the sizes of the transforms, in place. They must outlive this object.
 class Convolution {
  public:
-  Convolution(int rows, int columns)
-      : along_columns_(rows),
-        along_rows_(columns),
-        row_groups_(group_count(rows + 1)),
-        column_groups_(stride_of(columns) / kLanes),
+  Convolution(const HalfTransform& along_columns, const HalfTransform& along_rows)
+      : along_columns_(along_columns),
+        along_rows_(along_rows),
+        row_groups_(group_count(rows() + 1)),
+        column_groups_(stride_of(columns()) / kLanes),
         halfway_(int64_t{row_groups_} * column_groups_ * kLanes),
-        factors_(int64_t{row_groups_} * 2 * columns) {
+        factors_(int64_t{row_groups_} * 2 * columns()) {
     halfway_.clear();  // apply() never writes frequencies beyond rows()
   }
 
@@ -201,8 +202,8 @@ class Convolution {
     });
   }
 
-  HalfTransform along_columns_;
-  HalfTransform along_rows_;
+  const HalfTransform& along_columns_;
+  const HalfTransform& along_rows_;
   int row_groups_;
   int column_groups_;
   Buffer<Complex> halfway_;  // columns are transformed, rows are not: tiles of kLanes x kLanes

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <array>
+#include <map>
 #include <vector>
 
 #include "common/buffer.hpp"
@@ -22,21 +23,51 @@ namespace actup {
 // t) in its cell: the sum of self[p][q] cos(2 pi p s) cos(2 pi q t).
 using SelfPotential = std::array<std::array<float, 3>, 3>;
 
+// What the formula takes of the splines, by frequency, along an axis of a size.
+struct InfluenceAxis {
+  std::vector<float> k, weight, alias, alias_weight, sum, slope;
+  explicit InfluenceAxis(int size) {
+    const int padded = group_count(size + 1) * kLanes;
+    for (int i = 0; i < padded; ++i) {
+      const double own = std::numbers::pi * std::min(i, size) / size, other = own - 2 * std::numbers::pi;
+      k.push_back(static_cast<float>(own));
+      weight.push_back(static_cast<float>(spline_spectrum_squared(own)));
+      alias.push_back(static_cast<float>(other));
+      alias_weight.push_back(static_cast<float>(spline_spectrum_squared(other)));
+      sum.push_back(static_cast<float>(spline_alias_sum(own)));
+      slope.push_back(static_cast<float>(spline_alias_slope(own)));
+    }
+  }
+};
+
+// What depends on the size of a side of the grid alone. It is kept: the grid changes often while a map
+// expands.
+class GridTables {
+ public:
+  const HalfTransform& transform(int size) { return transforms_.try_emplace(size, size).first->second; }
+  const InfluenceAxis& axis(int size) { return axes_.try_emplace(size, size).first->second; }
+
+ private:
+  std::map<int, HalfTransform> transforms_;
+  std::map<int, InfluenceAxis> axes_;
+};
+
 class Influence {
  public:
   // line: the points vary along the columns only. The potential is then constant along the rows, whose
   // splines sum to 1, and the two-dimensional formula becomes the one-dimensional one.
-  Influence(const MeshPotential& potential, float spacing, int rows, int columns, bool line, int threads)
+  Influence(const MeshPotential& potential, float spacing, int rows, int columns, bool line,
+            GridTables& tables, int threads)
       : rows_(rows),
         columns_(columns),
         // A sharp potential is sampled twice as finely, so that its first aliases are known.
         oversampling_(potential.smooth() || int64_t{rows} * columns > kMaxOversampledCells ? 1 : 2),
-        y_(rows),
-        x_(columns) {
+        y_(tables.axis(rows)),
+        x_(tables.axis(columns)) {
     const float fine = spacing / static_cast<float>(oversampling_);
     const Lanes lanes = __builtin_convertvector(lane_numbers<Lanes>(), Lanes);
     spectrum_ = even_spectrum(
-        oversampling_ * rows, oversampling_ * columns,
+        tables.transform(oversampling_ * rows), tables.transform(oversampling_ * columns),
         [&](int row, int column) {
           const Lanes x = (line ? 0.0f : fine) * (lanes + static_cast<float>(column));
           const float y = fine * static_cast<float>(row);
@@ -93,22 +124,6 @@ class Influence {
  private:
   static constexpr int64_t kMaxOversampledCells = 1 << 20;  // bounds the memory of the setup
 
-  struct Axis {
-    std::vector<float> k, weight, alias, alias_weight, sum, slope;
-    explicit Axis(int size) {
-      const int padded = group_count(size + 1) * kLanes;
-      for (int i = 0; i < padded; ++i) {
-        const double own = std::numbers::pi * std::min(i, size) / size, other = own - 2 * std::numbers::pi;
-        k.push_back(static_cast<float>(own));
-        weight.push_back(static_cast<float>(spline_spectrum_squared(own)));
-        alias.push_back(static_cast<float>(other));
-        alias_weight.push_back(static_cast<float>(spline_spectrum_squared(other)));
-        sum.push_back(static_cast<float>(spline_alias_sum(own)));
-        slope.push_back(static_cast<float>(spline_alias_slope(own)));
-      }
-    }
-  };
-
   struct SplineOverlaps {  // the same for all grids
     double of[4][3];
     SplineOverlaps() {
@@ -151,7 +166,7 @@ class Influence {
   }
 
   int rows_, columns_, oversampling_;
-  Axis y_, x_;
+  const InfluenceAxis &y_, &x_;
   Buffer<Lanes> spectrum_;  // the potential's own, while the values are computed
   Buffer<Lanes> values_;
 };

@@ -166,9 +166,10 @@ class Mesh {
   void make_grid(const Grid& grid, int threads) {
     convolution_.reset();
     grid_ = Buffer<float>();
-    auto influence =
-        std::make_unique<Influence>(potential_, grid.spacing, grid.rows, grid.columns, line_, threads);
-    auto convolution = std::make_unique<Convolution>(grid.rows, grid.columns);
+    auto influence = std::make_unique<Influence>(potential_, grid.spacing, grid.rows, grid.columns, line_,
+                                                 tables_, threads);
+    auto convolution =
+        std::make_unique<Convolution>(tables_.transform(grid.rows), tables_.transform(grid.columns));
     convolution->set_kernel(*influence, threads);
     self_ = influence->self_potential(threads);
     influence.reset();
@@ -370,6 +371,7 @@ class Mesh {
   bool line_ = false;  // one dimension; the same in all calls
   Grid grid_size_;
   float low_[2] = {}, origin_[2] = {};
+  GridTables tables_;
   SelfPotential self_{};
   std::unique_ptr<Convolution> convolution_;
   Buffer<float> grid_;

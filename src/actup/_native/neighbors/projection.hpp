@@ -115,23 +115,55 @@ class Projection {
     });
   }
 
-  // Gram-Schmidt in two passes; a vector that depends linearly on previous ones becomes 0.
+  // Gram-Schmidt in two passes; a vector that depends linearly on previous ones becomes 0. The second pass of
+  // a vector goes along with the first pass of the next one, because each step waits for the one before it.
   void orthonormalize() {
+    double before = dot(vectors_.data(), vectors_.data());
     for (int64_t vector = 0; vector < columns_; ++vector) {
       checkpoint();
       float* const v = vectors_.data() + vector * width_;
-      const double before = dot(v, v);
-      for (int pass = 0; pass < 2; ++pass) {
-        for (int64_t earlier = 0; earlier < vector; ++earlier) {
-          const float* const u = vectors_.data() + earlier * width_;
-          const auto share = static_cast<float>(dot(u, v));
-          for (int64_t at = 0; at < width_; ++at) v[at] -= share * u[at];
+      float* const next = vector + 1 < columns_ ? v + width_ : nullptr;
+      const double next_before = next ? dot(next, next) : 0;
+      for (int64_t earlier = 0; earlier < vector; ++earlier) {
+        const float* const u = vectors_.data() + earlier * width_;
+        if (next) {
+          remove_shares(u, v, next);
+        } else {
+          remove_share(u, v);
         }
       }
       const double squares = dot(v, v);
       const float factor =
           squares > 1e-9 * before && squares > 0 ? static_cast<float>(1 / std::sqrt(squares)) : 0.0f;
       for (int64_t at = 0; at < width_; ++at) v[at] *= factor;
+      if (next) remove_share(v, next);
+      before = next_before;
+    }
+  }
+
+  // Makes v orthogonal to u.
+  void remove_share(const float* u, float* v) const {
+    const auto share = static_cast<float>(dot(u, v));
+    for (int64_t at = 0; at < width_; ++at) v[at] -= share * u[at];
+  }
+
+  void remove_shares(const float* u, float* v, float* w) const {
+    float16 sums_v{}, sums_w{};
+    int64_t at = 0;
+    for (; at + kWideLanes <= width_; at += kWideLanes) {
+      const float16 values = load_wide(u + at);
+      sums_v += values * load_wide(v + at);
+      sums_w += values * load_wide(w + at);
+    }
+    double total_v = sum(sums_v), total_w = sum(sums_w);
+    for (; at < width_; ++at) {
+      total_v += static_cast<double>(u[at]) * v[at];
+      total_w += static_cast<double>(u[at]) * w[at];
+    }
+    const auto share_v = static_cast<float>(total_v), share_w = static_cast<float>(total_w);
+    for (at = 0; at < width_; ++at) {
+      v[at] -= share_v * u[at];
+      w[at] -= share_w * u[at];
     }
   }
 

@@ -21,11 +21,23 @@ struct DenseTable {
   const float* shift;
   int64_t rows = table.rows, columns = table.columns;
 
-  template <class Body>
-  void for_each(int64_t row, const Body& body) const {
+  // Adds the values of a row to the sums of its columns, and their squares to `squares`.
+  void add_row(int64_t row, double* sums, double& squares) const {
     std::vector<float> buffer;
     const float* const x = table.floats(row, 1, buffer);
-    for (int64_t c = 0; c < columns; ++c) body(c, x[c] - shift[c]);
+    for (int64_t c = 0; c < columns; ++c) sums[c] += x[c] - shift[c];
+    for (int64_t c = 0; c < columns; ++c) squares += double(x[c] - shift[c]) * (x[c] - shift[c]);
+  }
+
+  // The scores of rows [begin, end) along the axes, (columns, dimensions): their products minus `offset`.
+  void project(int64_t begin, int64_t end, const float* axes, int dimensions, const double* offset,
+               float* scores) const {
+    std::vector<float> buffer;
+    int64_t i = begin;
+    for (; i + 4 <= end; i += 4)
+      project_rows<4>(table.floats(i, 4, buffer), axes, dimensions, offset, scores + i * dimensions);
+    for (; i < end; ++i)
+      project_rows<1>(table.floats(i, 1, buffer), axes, dimensions, offset, scores + i * dimensions);
   }
 
   // For rows [begin, end): score = row · q - offset; sums += row ⊗ score; returns the sum of the scores.
@@ -40,6 +52,20 @@ struct DenseTable {
   }
 
  private:
+  // Several rows at a time, because each sum waits for the one before it.
+  template <int count>
+  void project_rows(const float* x, const float* axes, int dimensions, const double* offset,
+                    float* scores) const {
+    for (int k = 0; k < dimensions; ++k) {
+      double sum[count];
+      for (double& of_row : sum) of_row = -offset[k];
+      for (int64_t c = 0; c < columns; ++c)
+        for (int r = 0; r < count; ++r)
+          sum[r] += double(x[r * columns + c] - shift[c]) * axes[c * dimensions + k];
+      for (int r = 0; r < count; ++r) scores[r * dimensions + k] = static_cast<float>(sum[r]);
+    }
+  }
+
   template <int count>
   ColumnLanes accumulate_rows(const float* first, const ColumnLanes* q, ColumnLanes offset,
                               ColumnLanes* sums) const {
@@ -62,9 +88,23 @@ struct SparseTable {
   const float* values;
   int64_t rows, columns;
 
-  template <class Body>
-  void for_each(int64_t row, const Body& body) const {
-    for (int64_t e = offsets[row]; e < offsets[row + 1]; ++e) body(indices[e], values[e]);
+  void add_row(int64_t row, double* sums, double& squares) const {
+    for_each(row, [&](int64_t c, float value) {
+      sums[c] += value;
+      squares += double(value) * value;
+    });
+  }
+
+  void project(int64_t begin, int64_t end, const float* axes, int dimensions, const double* offset,
+               float* scores) const {
+    std::vector<double> sum(dimensions);
+    for (int64_t i = begin; i < end; ++i) {
+      for (int k = 0; k < dimensions; ++k) sum[k] = -offset[k];
+      for_each(i, [&](int64_t c, float value) {
+        for (int k = 0; k < dimensions; ++k) sum[k] += double(value) * axes[c * dimensions + k];
+      });
+      for (int k = 0; k < dimensions; ++k) scores[i * dimensions + k] = static_cast<float>(sum[k]);
+    }
   }
 
   ColumnLanes accumulate(int64_t begin, int64_t end, const ColumnLanes* q, ColumnLanes offset,
@@ -77,6 +117,12 @@ struct SparseTable {
       total += score;
     }
     return total;
+  }
+
+ private:
+  template <class Body>
+  void for_each(int64_t row, const Body& body) const {
+    for (int64_t e = offsets[row]; e < offsets[row + 1]; ++e) body(indices[e], values[e]);
   }
 };
 
@@ -95,10 +141,7 @@ class Scatter {
       std::vector<double> sum(x.columns);
       double square = 0;  // of this thread: no other one writes near it
       for (int64_t i = chunk * chunk_; i < std::min(x.rows, (chunk + 1) * chunk_); ++i)
-        x.for_each(i, [&](int64_t c, float value) {
-          sum[c] += value;
-          square += double(value) * value;
-        });
+        x.add_row(i, sum.data(), square);
       sums[chunk] = std::move(sum);
       squares[chunk] = square;
     });
@@ -133,14 +176,7 @@ class Scatter {
     for (int64_t c = 0; c < rows(); ++c)
       for (int k = 0; k < dimensions; ++k) offset[k] += mean_[c] * axes[c * dimensions + k];
     parallel_ranges(x_.rows, 512, threads, [&](int64_t begin, int64_t end) {
-      std::vector<double> sum(dimensions);
-      for (int64_t i = begin; i < end; ++i) {
-        for (int k = 0; k < dimensions; ++k) sum[k] = -offset[k];
-        x_.for_each(i, [&](int64_t c, float value) {
-          for (int k = 0; k < dimensions; ++k) sum[k] += double(value) * axes[c * dimensions + k];
-        });
-        for (int k = 0; k < dimensions; ++k) scores[i * dimensions + k] = static_cast<float>(sum[k]);
-      }
+      x_.project(begin, end, axes, dimensions, offset.data(), scores);
     });
   }
 
