@@ -111,11 +111,13 @@ def check_error(error: BaseException, kind: str, strict: bool = True) -> None:
     """Raise ``Wrong`` unless an exception is of a documented kind, intended, and has a useful message."""
     name, text = type(error).__name__, str(error)
     shown = f"{kind} raised {name}: {text[:300]!r}, {_place(error)}"
+    if _is_of_the_caller(error):
+        return
     if not isinstance(
         error, ValueError | TypeError | MemoryError | AttributeError | NotImplementedError | ImportError
     ):
         raise Wrong(shown) from error
-    if _is_of_the_caller(error) or not (strict or isinstance(error, MemoryError)):
+    if not (strict or isinstance(error, MemoryError)):
         return
     if not _is_intended(error):
         raise Wrong(f"{shown}: nobody wrote this message for the caller") from error

@@ -709,3 +709,20 @@ def test_one_huge_value_in_files(tmp_path):
     rows[3, 0] = -1e38
     model = actup.TSNE(max_iter=3, perplexity=3, random_state=0, n_jobs=1).fit_files(rows, work=tmp_path)
     assert np.isfinite(model.embedding_).all()
+
+
+def test_estimates_of_rows_without_columns():
+    with pytest.raises(ValueError, match="X has 5 rows and 0 columns"):
+        umap().memory_estimate(np.zeros((5, 0)))
+
+
+def test_estimates_reject_arrays_as_parameters():
+    with pytest.raises((TypeError, ValueError), match="metric=.* is an array"):
+        umap(metric=np.array(["a", "b"]), unique=True).memory_estimate(X)
+
+
+def test_angles_of_huge_rows():
+    index = actup.NeighborIndex(X, metric="true_angular", n_jobs=1)
+    huge, usual = (index.query(np.full((1, 4), value), 3) for value in (1e200, 1.0))
+    np.testing.assert_array_equal(huge.indices, usual.indices)
+    np.testing.assert_allclose(huge.distances, usual.distances)

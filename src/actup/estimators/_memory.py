@@ -11,7 +11,13 @@ from actup._memory import MemoryEstimate, estimate_run, lean_enough, reject_unre
 from actup._threads import count_threads
 from actup.backends import Backend
 from actup.backends._memory._shape import GraphChanges, Lean
-from actup.estimators._inputs import FitInputs, read_affinities, read_given_neighbors, read_mobility
+from actup.estimators._inputs import (
+    FitInputs,
+    read_affinities,
+    read_given_neighbors,
+    read_mobility,
+    reject_arrays,
+)
 from actup.graph._records import Graph
 from actup.recipe._recipe import Recipe
 
@@ -26,6 +32,7 @@ class MemoryMixin:
         backend: str
         max_memory: int | str | None
 
+        def get_params(self, deep: bool = ...) -> dict[str, Any]: ...
         def _recipe(self) -> Recipe: ...
 
     def memory_estimate(
@@ -60,7 +67,8 @@ class MemoryMixin:
         MemoryEstimate
             Bytes of every stage, with X but without Python and its libraries; within 20 % for metrics that
             the engine computes. ``describe()`` shows it. With ``unique=True``, duplicates are counted if X is
-            an array or a CSR matrix; otherwise they are taken for few, which take most memory.
+            an array or a CSR matrix; otherwise they are taken for few, which take most memory. The network
+            of ``ParametricUMAP`` is not counted.
 
         See Also
         --------
@@ -73,6 +81,7 @@ class MemoryMixin:
         >>> 0.6e9 < estimate.bytes < 1.2e9
         True
         """
+        reject_arrays(self.get_params(deep=False))
         self._check_choices()
         recipe = self._recipe()  # first: rejects what cannot be run
         given = self._given_for_memory(X, FitInputs(y, sample_weight, fixed))

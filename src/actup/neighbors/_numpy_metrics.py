@@ -113,11 +113,12 @@ def tsss(A: np.ndarray, B: np.ndarray) -> np.ndarray:
     """The area of the triangle of two rows times that of the sector between them."""
     from scipy.spatial.distance import cdist
 
-    a, b = np.linalg.norm(A, axis=1)[:, None], np.linalg.norm(B, axis=1)[None]
     theta = _angles(A, B) + _LEAST_ANGLE
-    triangle = a * b * np.abs(np.sin(theta)) / 2  # the sine is negative beyond 180 degrees
-    sector = (cdist(A, B) + np.abs(a - b)) ** 2 * theta / 2
-    with np.errstate(over="ignore"):  # too large becomes infinite, which is rejected by name
+    # What is too large becomes infinite or NaN, which is rejected by name.
+    with np.errstate(over="ignore", invalid="ignore"):
+        a, b = np.linalg.norm(A, axis=1)[:, None], np.linalg.norm(B, axis=1)[None]
+        triangle = a * b * np.abs(np.sin(theta)) / 2  # the sine is negative beyond 180 degrees
+        sector = (cdist(A, B) + np.abs(a - b)) ** 2 * theta / 2
         areas: np.ndarray = triangle * sector
     return areas
 
@@ -135,11 +136,18 @@ def _chords(A: np.ndarray, B: np.ndarray) -> np.ndarray:
     """
     from scipy.spatial.distance import cdist
 
-    lengths = [np.linalg.norm(rows, axis=1) for rows in (A, B)]
-    a, b = (rows / np.where(norm > 0, norm, 1)[:, None] for rows, norm in zip((A, B), lengths, strict=True))
+    scaled = [_scaled_rows(rows) for rows in (A, B)]
+    lengths = [np.linalg.norm(rows, axis=1) for rows in scaled]
+    a, b = (rows / np.where(norm > 0, norm, 1)[:, None] for rows, norm in zip(scaled, lengths, strict=True))
     one_is_zero = (lengths[0] == 0)[:, None] != (lengths[1] == 0)[None]
     chords: np.ndarray = np.where(one_is_zero, np.sqrt(2), cdist(a, b))
     return chords
+
+
+def _scaled_rows(rows: np.ndarray) -> np.ndarray:
+    """Rows times powers of two, which keep all digits, such that squares lie within range."""
+    exponents = np.frexp(np.abs(rows).max(axis=1, initial=0))[1]
+    return np.asarray(np.ldexp(rows, -exponents[:, None]))
 
 
 def bit_hamming(A: np.ndarray, B: np.ndarray) -> np.ndarray:

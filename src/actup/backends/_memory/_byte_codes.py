@@ -35,6 +35,8 @@ def have_byte_codes(X: Any, rows: int, columns: int) -> bool:
 
 
 def _are_whole_and_near(X: Any, rows: int, columns: int) -> bool:
+    if not (rows and columns):
+        return False
     low, high = np.full(columns, np.inf), np.full(columns, -np.inf)
     for part in _chunks(X, rows, columns):
         if part is None or (part.dtype.kind == "f" and not np.array_equal(part, np.rint(part))):
