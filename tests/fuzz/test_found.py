@@ -717,7 +717,7 @@ def test_estimates_of_rows_without_columns():
 
 
 def test_estimates_reject_arrays_as_parameters():
-    with pytest.raises((TypeError, ValueError), match="metric=.* is an array"):
+    with pytest.raises((TypeError, ValueError), match=r"metric=.* is an array"):
         umap(metric=np.array(["a", "b"]), unique=True).memory_estimate(X)
 
 

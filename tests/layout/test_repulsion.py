@@ -173,7 +173,7 @@ def test_mesh_in_one_dimension():
     assert relative_error(potential, true_potential) < 0.003
 
 
-@pytest.mark.parametrize("threads", [2, 3])
+@pytest.mark.parametrize("threads", [2, 3, 16, 100])  # many share the rows of the mesh, not its bands
 def test_threads_change_no_bit(threads):
     Y = blobs(30000, 80)
     one, many = mesh().repel(Y, 1), mesh().repel(Y, threads)
