@@ -19,6 +19,7 @@ LAYERS = [
     {
         "_typing",
         "_lazy",
+        "_cached_property",
         "_arguments",
         "_suggestions",
         "_warnings",

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import replace
-from functools import cached_property
 
 import numpy as np
 
+from actup._cached_property import cached_property
 from actup._pipeline import Embedding, embed
 from actup.backends import load_backend
 from actup.datasets import Dataset

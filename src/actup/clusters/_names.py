@@ -7,11 +7,11 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from actup._cached_property import cached_property
 from actup._labels import label_array, missing_labels
 from actup.clusters._keywords import Keywords
 

@@ -7,10 +7,10 @@ the files of that block.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
+from actup._cached_property import cached_property
 from actup.distributed._plan import Plan
 
 

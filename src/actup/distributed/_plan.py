@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass, fields
-from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 
 import actup
+from actup._cached_property import cached_property
 from actup.distributed._estimate import Shape
 from actup.distributed._folder import WorkFolder
 from actup.distributed._sources import Source

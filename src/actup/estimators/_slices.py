@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
+from actup._cached_property import cached_property
 from actup._csr import entry_rows
 from actup._elementary import exp
 from actup._pipeline import Embedding

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from threading import Lock
 from typing import Any
 
 import numpy as np
 
+from actup._cached_property import cached_property
 from actup._elementary import log
 from actup._engine import engine
 from actup._reporting import part_of_work

@@ -10,12 +10,12 @@ is still uncertain is compared in float64.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 from typing import Protocol
 
 import numpy as np
 from scipy import sparse
 
+from actup._cached_property import cached_property
 from actup._elementary import power
 from actup._reporting import announced_if_long, part_of_work, report
 from actup._typing import CsrMatrix, Rows

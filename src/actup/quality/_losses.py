@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 from numbers import Real
 from typing import Any
 
@@ -12,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import xlogy
 
+from actup._cached_property import cached_property
 from actup._engine import engine
 from actup._errors import WrongType
 from actup._threads import count_threads

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from actup._cached_property import cached_property
 from actup.graph._records import Graph
 from actup.quality._distances import distance_correlation, triplet_accuracy
 from actup.quality._inputs import NotMeasurable

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.spatial import cKDTree
 from scipy.spatial.distance import cdist
 
+from actup._cached_property import cached_property
 from actup._engine import engine
 from actup._threads import count_threads, map_in_threads
 from actup._typing import Rows
