@@ -711,6 +711,12 @@ def test_one_huge_value_in_files(tmp_path):
     assert np.isfinite(model.embedding_).all()
 
 
+@pytest.mark.parametrize("dof", [np.nan, 0, -1, np.inf, "many", 10**400])
+def test_degrees_of_freedom_are_checked_before_the_descent(dof):
+    with pytest.raises((TypeError, ValueError), match="dof="):
+        opentsne.TSNE(n_iter=0, early_exaggeration_iter=0, perplexity=3, dof=dof).fit(X)
+
+
 def test_estimates_of_rows_without_columns():
     with pytest.raises(ValueError, match="X has 5 rows and 0 columns"):
         umap().memory_estimate(np.zeros((5, 0)))

@@ -12,12 +12,13 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from actup._threads import count_threads
-from actup._values import as_float
+from actup._values import as_float, read_positive
 from actup.compat.opentsne._objectives import Objective, kl_divergence_bh, kl_divergence_fft
 from actup.compat.opentsne.utils import Timer
 from actup.quality._gradient import Repulsion, Similarities
 
 _MAX_TREE_POINTS = 10_000  # fewer points than this get a tree from negative_gradient_method "auto"
+_MAX_DOF = 1e30  # degrees of freedom of the kernel, which float32 holds
 _LOG_EVERY = 50  # iterations between two lines of a verbose optimisation
 _OBJECTIVES: dict[str, Objective] = {
     **dict.fromkeys(("bh", "BH", "barnes-hut"), kl_divergence_bh),
@@ -206,6 +207,7 @@ class gradient_descent:  # noqa: N801 (openTSNE's name)
         """
         if not isinstance(n_iter, Integral):
             raise TypeError(f"n_iter={reprlib.repr(n_iter)} must be a whole number of iterations")
+        dof = read_positive(dof, "dof", "degrees of freedom", _MAX_DOF)
         factor = 1.0 if exaggeration is None else as_float(exaggeration, "exaggeration")
         automatic = isinstance(learning_rate, str)
         rate = len(embedding) / factor if automatic else as_float(learning_rate, "learning_rate")
