@@ -287,3 +287,24 @@ def test_a_forked_process_does_not_wait_for_background_calls():
         os.waitpid(child, 0)
     assert ended and os.waitstatus_to_exitcode(status) == 0
     running.result()
+
+
+def test_calls_after_the_end_are_done_at_once():
+    calls = BackgroundCalls(2)
+    calls.end()
+    calls.end()
+    assert calls.submit(abs, -3).result() == 3
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system cannot fork")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_forked_process_does_its_calls_itself():
+    calls = BackgroundCalls(1)
+    running = calls.submit(time.sleep, 0.3)
+    child = os.fork()
+    if child == 0:
+        signal.alarm(20)  # ends a child that waits
+        os._exit(0 if calls.submit(abs, -3).result() == 3 else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    running.result()
+    calls.end()

@@ -145,8 +145,9 @@ class BackgroundCall(Generic[Result]):
 class BackgroundCalls:
     """Calls in threads, in the order in which they were submitted; threads end when no call waits.
 
-    When the interpreter ends, no call begins, and it waits for those that run. As in ``map_in_threads``,
-    Ctrl-C leaves no lock held.
+    When the interpreter ends, it waits for the calls that run, and those that wait are left out. Calls that
+    come later, or in a forked process, are done at once by the thread that submits them. As in
+    ``map_in_threads``, Ctrl-C leaves no lock held.
 
     Parameters
     ----------
@@ -155,7 +156,7 @@ class BackgroundCalls:
     """
 
     def __init__(self, threads: int):
-        self._threads, self._process = threads, os.getpid()
+        self._threads, self._process, self._ended = threads, os.getpid(), False
         self._waiting: SimpleQueue[BackgroundCall[Any]] = SimpleQueue()
         self._slots: SimpleQueue[int] = SimpleQueue()  # one for each thread that may begin to work
         for slot in range(threads):
@@ -165,14 +166,18 @@ class BackgroundCalls:
     def submit(self, function: Callable[..., Result], *arguments: Any) -> BackgroundCall[Result]:
         """Have a thread call a function."""
         call = BackgroundCall(function, arguments)
+        if self._ended or os.getpid() != self._process:  # nobody would do it
+            call.do()
+            return call
         self._waiting.put(call)
         _thread.start_new_thread(self._work, ())
         return call
 
     def end(self) -> None:
         """Leave out the calls that have not begun, and wait for the others."""
-        if os.getpid() != self._process:  # a forked process has none of the threads
+        if self._ended or os.getpid() != self._process:  # a forked process has none of the threads
             return
+        self._ended = True
         _empty(self._waiting)
         for _ in range(self._threads):
             self._slots.get()

@@ -732,3 +732,15 @@ def test_angles_of_huge_rows():
     huge, usual = (index.query(np.full((1, 4), value), 3) for value in (1e200, 1.0))
     np.testing.assert_array_equal(huge.indices, usual.indices)
     np.testing.assert_allclose(huge.distances, usual.distances)
+
+
+@pytest.mark.parametrize("rows", [X * 1e200, sparse.csr_matrix(X * 1e200)], ids=["dense", "sparse"])
+def test_variances_beyond_floats_are_named(rows):
+    with pytest.raises(ValueError, match=r"variance is too large .*column 0.*: divide X"):
+        actup.nearest_neighbors(rows, 2, metric="seuclidean")
+
+
+def test_distances_of_huge_new_rows_are_rejected():
+    index = actup.NeighborIndex(X, metric="minkowski", metric_kwds={"p": 3}, algorithm="exact", n_jobs=1)
+    with pytest.raises(ValueError, match="too large for float32"):
+        index.query(np.full((2, 4), 3e38, np.float32), 1)

@@ -23,6 +23,7 @@ from actup.start._coordinates import principal_scores
 from actup.start._landmarks import find_landmarks
 
 _CHUNK_ROWS = 2**14  # rows that are held in full precision at a time
+_LEAST_OWN_SHARE = 1e-9  # of an axis: what is less is the rounding of the axes before it
 _WRITTEN_ROWS = 2**12  # rows that are sorted and written at a time: their memory is used again and again
 
 
@@ -144,7 +145,8 @@ def _principal_axes(
 ) -> tuple[np.ndarray, np.ndarray]:
     """The mean and the principal axes of the sample: (columns,) and (dimensions, columns), float64.
 
-    With centred rows X and scores S = X V of orthonormal axes V, Xᵀ S = V Λ with a diagonal Λ.
+    With centred rows X and scores S = X V of orthonormal axes V, Xᵀ S = V Λ with a diagonal Λ. Axes that
+    the sample does not fill, or that rounding hides beside others, are 0.
     """
     shift = rows.mean(axis=0, dtype=np.float64)
     kept = min(dimensions, *rows.shape)
@@ -154,10 +156,12 @@ def _principal_axes(
         chunk = rows[begin : begin + _CHUNK_ROWS] - shift
         for axis in range(kept):
             axes[axis] += (chunk * doubles[begin : begin + _CHUNK_ROWS, axis, None]).sum(axis=0)
-    for axis in range(kept):  # beside one value far larger than all others, rounding leaves them oblique
-        for other in axes[:axis]:
+    for axis in range(kept):  # beside one row far larger than all others, rounding leaves them oblique
+        before = np.sqrt((axes[axis] * axes[axis]).sum())
+        for other in [*axes[:axis], *axes[:axis]]:  # the second time, of what rounding has left
             axes[axis] -= (axes[axis] * other).sum() * other
-        axes[axis] /= np.sqrt((axes[axis] * axes[axis]).sum()) or 1.0
+        length = np.sqrt((axes[axis] * axes[axis]).sum())
+        axes[axis] = axes[axis] / length if length > _LEAST_OWN_SHARE * before else 0.0
     return shift, axes
 
 

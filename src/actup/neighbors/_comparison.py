@@ -318,9 +318,16 @@ def _square(name: str, values: object, size: int) -> np.ndarray:
 def _inverse_deviations(X: Rows, V: object = None) -> np.ndarray:
     """One over the standard deviation of each column; 0 for constant columns, which change no distance."""
     if V is None:
-        means = mean_row(X)
-        moments = sum(column_moments(chunk, means, 2) for chunk in double_chunks(X))
-        variances = np.asarray(moments / max(1, X.shape[0] - 1))
+        with np.errstate(over="ignore", invalid="ignore"):
+            means = mean_row(X)
+            moments = sum(column_moments(chunk, means, 2) for chunk in double_chunks(X))
+            variances = np.asarray(moments / max(1, X.shape[0] - 1))
+        if not np.isfinite(variances).all():
+            column = int(np.isfinite(variances).argmin())
+            raise ValueError(
+                f"X has values whose variance is too large for metric='seuclidean' (column {column}): divide "
+                "X by its largest value"
+            )
         constant = variances <= (_SMALLEST_VARIANCE * means) ** 2
         return np.where(constant, 0, 1 / np.sqrt(np.where(constant, 1, variances)))
     variances = _vector("V", V, X.shape[1])

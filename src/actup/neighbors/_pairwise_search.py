@@ -320,4 +320,6 @@ def _scaled_near_one(X: np.ndarray, metric: str) -> tuple[np.ndarray, float]:
 def _scale_distances(found: Neighbors, unit: float) -> Neighbors:
     if unit == 1:
         return found
-    return Neighbors(found.indices, found.distances * unit, found.method, found.recall)
+    with np.errstate(over="ignore"):  # too large becomes infinite, which is rejected by name
+        distances = found.distances * unit
+    return Neighbors(found.indices, distances, found.method, found.recall)

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "bindings/arrays.hpp"
+#include "common/finite.hpp"
 #include "layout/checks.hpp"
 #include "layout/layout.hpp"
 
@@ -27,6 +28,8 @@ inline void check_places(const Matrix<float>& places, int64_t n, int64_t dimensi
     throw std::invalid_argument(std::string(name) + " must have " + std::to_string(n) + " rows and " +
                                 std::to_string(dimensions) + " columns");
   }
+  if (!all_finite(places.data(), n * dimensions, 1))
+    throw std::invalid_argument(std::string(name) + " must be finite");
 }
 
 inline PointInputs checked_inputs(const std::optional<Vector<float>>& mobility,

@@ -1,7 +1,6 @@
 // A small thread pool: loops over chunks. Every thread has a share of them, the same in each loop of as many
-// chunks, so that it meets data which its core still has in its cache. It claims a part of what is left of
-// its share, in the end one chunk by one, and then of the other shares: a delayed thread delays only few
-// chunks.
+// chunks, so that it meets data which its core still has in its cache. Chunks are claimed one by one, and
+// those of other shares when its own is done: a delayed thread delays only its chunk.
 //
 // Work is split into chunks by the caller, never by the number of threads; a chunk writes only what is its
 // own. So results are the same at any thread count. Idle workers spin briefly, then sleep. A caller that
@@ -164,41 +163,43 @@ class ThreadPool {
       finished_.wait(done, std::memory_order_acquire);
   }
 
-  // Runs chunks of the current task until none are left to claim; calls after_chunk(number of chunks since
-  // the last claim) after each. A thread's own share comes first.
+  // Runs chunks of the current task until none are left to claim, those of its own share first; calls
+  // after_chunk(number of chunks that it has not reported yet) after each. A task stays alive until all of
+  // its chunks are reported, which is done for some at a time: all threads write there.
   template <class AfterChunk>
   void work_on_shares(int own, const AfterChunk& after_chunk) {
     const int shares = share_count_.load(std::memory_order_relaxed);
     for (int step = 0; step < shares; ++step) {
-      while (claim_some(shares_[(own + step) % shares].ticket, step == 0, after_chunk)) {
+      std::atomic<uint64_t>& share = shares_[(own + step) % shares].ticket;
+      uint32_t unreported = 0, count = 0;
+      for (uint64_t chunk = 0; claim_one(share, step == 0, chunk);) {
+        count = count_;
+        if (!failed()) {
+          try {
+            call_(body_, base_ + static_cast<int64_t>(chunk));
+          } catch (...) {
+            fail();
+          }
+        }
+        after_chunk(static_cast<int64_t>(++unreported));
+        if (unreported > count / kReportsPerTask) report(std::exchange(unreported, 0), count);
       }
+      if (unreported > 0) report(unreported, count);
     }
   }
 
-  // Claims and runs some chunks of a share. While they are not finished their task stays alive.
-  template <class AfterChunk>
-  bool claim_some(std::atomic<uint64_t>& share, bool from_front, const AfterChunk& after_chunk) {
-    uint64_t t = share.load(std::memory_order_acquire), rest, taken;
+  static bool claim_one(std::atomic<uint64_t>& share, bool from_front, uint64_t& chunk) {
+    uint64_t t = share.load(std::memory_order_acquire), rest;
     do {
       if (first_of(t) >= end_of(t)) return false;
-      taken = std::max<uint64_t>(1, (end_of(t) - first_of(t)) / kClaimDivisor);
-      rest = from_front ? t + (taken << kCountBits) : t - taken;
+      rest = from_front ? t + (uint64_t{1} << kCountBits) : t - 1;
     } while (!share.compare_exchange_weak(t, rest, std::memory_order_acq_rel, std::memory_order_acquire));
-    const uint64_t first = from_front ? first_of(t) : end_of(t) - taken;
-    const uint32_t count = count_;
-    for (uint64_t done = 0; done < taken; ++done) {
-      if (!failed()) {
-        try {
-          call_(body_, base_ + static_cast<int64_t>(first + done));
-        } catch (...) {
-          fail();
-        }
-      }
-      after_chunk(static_cast<int64_t>(done + 1));
-    }
-    const auto more = static_cast<uint32_t>(taken);
-    if (finished_.fetch_add(more, std::memory_order_seq_cst) + more == count) finished_.notify_one();
+    chunk = from_front ? first_of(t) : end_of(t) - 1;
     return true;
+  }
+
+  void report(uint32_t chunks, uint32_t count) {
+    if (finished_.fetch_add(chunks, std::memory_order_seq_cst) + chunks == count) finished_.notify_one();
   }
 
   void work(int id) {
@@ -216,8 +217,8 @@ class ThreadPool {
     }
   }
 
-  static constexpr int kSpins = 2000;           // some tens of microseconds
-  static constexpr uint64_t kClaimDivisor = 4;  // a claim is what is left of a share divided by this
+  static constexpr int kSpins = 2000;              // some tens of microseconds
+  static constexpr uint32_t kReportsPerTask = 64;  // of a thread, at most
   static constexpr int64_t kMaxShares = 64;
 
   struct alignas(64) Share {

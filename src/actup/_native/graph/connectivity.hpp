@@ -1,4 +1,4 @@
-// What the start asks of a symmetric graph: whether it is connected, and the weights of its rows.
+// Connection and degrees of a symmetric graph, for the start of a map.
 #pragma once
 
 #include <algorithm>

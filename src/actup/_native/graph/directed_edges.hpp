@@ -42,12 +42,13 @@ struct WeightedId {
   float weight() const { return std::bit_cast<float>(static_cast<uint32_t>(word)); }
 };
 
-// Work that is divided into few parts, each of which needs memory of its own. The result is the same for any
-// number of parts.
-inline int64_t part_count(int64_t items, int64_t min_items_per_part, int threads) {
-  constexpr int64_t kMinParts = 8, kMaxParts = 32;
-  return std::clamp<int64_t>(items / min_items_per_part, 1,
-                             std::clamp<int64_t>(2 * int64_t{threads}, kMinParts, kMaxParts));
+// Work that is divided into few parts, each of which needs memory of its own: more than eight parts, for many
+// threads, take a few MB in all. The result is the same for any number of parts.
+inline int64_t part_count(int64_t items, int64_t min_items_per_part, int64_t counts_per_part, int threads) {
+  constexpr int64_t kUsualParts = 8, kMaxParts = 32, kMostCounts = 1 << 20;
+  const int64_t most =
+      std::min({2 * int64_t{threads}, kMaxParts, kMostCounts / std::max<int64_t>(1, counts_per_part)});
+  return std::clamp<int64_t>(items / min_items_per_part, 1, std::max(most, kUsualParts));
 }
 
 // Calls visit(place) for the ids in [begin, end), in order. Few of them are, so whole registers are compared
@@ -77,7 +78,7 @@ class IncomingEdges {
   // Collects the edges that end at rows [first, first + count) of all edges of the data. Scans all ids, so
   // that no second copy of the edges is needed.
   void collect(const DirectedRows& edges, int64_t first, int64_t count, int threads) {
-    const int64_t parts = part_count(edges.rows, 1 << 11, threads);
+    const int64_t parts = part_count(edges.rows, 1 << 11, count, threads);
     collect_parts(count, parts, threads, [&](int64_t part, const auto& visit) {
       const int64_t end = edges.rows * (part + 1) / parts;
       for (int64_t row = edges.rows * part / parts; row < end; ++row) {
@@ -91,7 +92,7 @@ class IncomingEdges {
 
   // Collects edges that all end at rows [first, first + count); the sources of a target must ascend.
   void collect(const DirectedEdges& edges, int64_t first, int64_t count, int threads) {
-    const int64_t parts = part_count(edges.size, 1 << 16, threads);
+    const int64_t parts = part_count(edges.size, 1 << 16, count, threads);
     const auto part_begin = [&](int64_t part) { return edges.size * part / parts; };
     parallel_chunks(parts, threads, [&](int64_t part) {
       for (int64_t at = part_begin(part); at < part_begin(part + 1); ++at) {
@@ -178,7 +179,7 @@ inline EdgesByRange edges_by_range(const DirectedRows& edges, const int64_t* bou
     throw std::invalid_argument(
         "boundaries must be the first row of every range, ascending from 0, and then the number of rows");
   }
-  const int64_t parts = part_count(edges.rows, 1 << 12, threads);
+  const int64_t parts = part_count(edges.rows, 1 << 12, ranges, threads);
   const auto for_each_edge = [&](int64_t part, const auto& visit) {
     const int64_t end = edges.rows * (part + 1) / parts;
     for (int64_t row = edges.rows * part / parts; row < end; ++row) {

@@ -23,7 +23,7 @@ namespace actup {
 // t) in its cell: the sum of self[p][q] cos(2 pi p s) cos(2 pi q t).
 using SelfPotential = std::array<std::array<float, 3>, 3>;
 
-// What the formula takes of the splines, by frequency, along an axis of a size.
+// The factors of the formula that depend on the frequency along one axis alone.
 struct InfluenceAxis {
   std::vector<float> k, weight, alias, alias_weight, sum, slope;
   explicit InfluenceAxis(int size) {

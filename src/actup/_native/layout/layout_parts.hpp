@@ -20,12 +20,11 @@ namespace actup {
 class LayoutParts {
  public:
   LayoutParts(int64_t n, const float* start, int dimensions, const Settings& settings, int threads)
-      : s_(settings),
-        dimensions_(dimensions),
-        threads_(threads),
-        graph_(n, layout_order(settings, n, start, dimensions, threads), weakest_edge(settings)) {
+      : s_(settings), dimensions_(dimensions), threads_(threads) {
     check_settings(settings, dimensions);
     if (settings.in_place) throw std::invalid_argument("in-place epochs need the whole graph");
+    graph_ =
+        RelabelledGraph(n, layout_order(settings, n, start, dimensions, threads), weakest_edge(settings));
   }
 
   int64_t size() const { return graph_.size(); }

@@ -24,7 +24,10 @@ class Mesh {
   // they span enough lines, and more if they are so far apart that a side would have more than `largest`
   // lines.
   Mesh(const MeshPotential& potential, float spacing, int largest)
-      : potential_(potential), usual_spacing_(spacing), largest_(HalfTransform::smooth_size(largest)) {}
+      : potential_(potential), usual_spacing_(spacing), largest_(HalfTransform::smooth_size(largest)) {
+    if (static_cast<float>(largest_ - kMarginLines) < kMinLargest)
+      throw std::invalid_argument("a side of the mesh must have room for 80 lines");
+  }
 
   // The most lines of a side for a number of points and dimensions. 2304 bound the memory to about 110 MB.
   static int usual_largest(int64_t n, int dimensions) {
@@ -74,8 +77,9 @@ class Mesh {
   static constexpr float kMinSpacing = 1 / 9.f;  // ... unless they would be closer than this times the usual
                                                  // spacing, which resolves any potential
   static constexpr float kSpacingStep = 1.2f;    // spacings are the usual one times a power of this
-  static constexpr int kBandRows = 8;            // more than the four that a spline touches
-  static constexpr int kBandsPerThread = 4;      // with fewer, threads take rows
+  static constexpr float kMinLargest = 1.01f * kSpacingStep * kMinSpanLines;  // lines of a small map, at most
+  static constexpr int kBandRows = 8;        // more than the four that a spline touches
+  static constexpr int kBandsPerThread = 4;  // with fewer, threads take rows
   static constexpr int64_t kPointsPerChunk = 1024;
 
   struct Placed {
@@ -242,7 +246,7 @@ class Mesh {
   // Band by band takes least time; row by row, many threads share the work better. The sums are the same.
   void spread(int threads) {
     const int bands = (rows() + kBandRows - 1) / kBandRows;
-    if (bands < kBandsPerThread * threads) {
+    if (bands / kBandsPerThread < threads) {
       parallel_chunks(rows(), threads, [&](int64_t row) { spread_onto_row(static_cast<int>(row)); });
     } else {
       for (int odd = 0; odd < 2; ++odd)

@@ -94,7 +94,7 @@ class Calibrator {
   // Fewer if rows are wide, because the caller answers no signal while it waits for another thread's last
   // chunk, and if there are many threads. A query's result does not depend on those beside it.
   int64_t queries_per_chunk(int64_t count, int threads) const {
-    const int64_t most = std::min((count + threads - 1) / threads, kMaxQueriesPerChunk);
+    const int64_t most = std::min(count / std::max(1, threads) + 1, kMaxQueriesPerChunk);
     return std::clamp<int64_t>((1 << 17) / index_.points().rows().columns, 8, std::max<int64_t>(most, 8));
   }
 

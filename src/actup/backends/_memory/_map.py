@@ -13,7 +13,8 @@ from actup.recipe._switches import Initialization, Loss, Optimizer, Repulsion, R
 from actup.start._landmarks import LANDMARKS, uses_landmarks
 
 _EDGES_PER_RANGE, _MAX_RANGES = 2**20, 16  # of the symmetric graph, which is merged range by range
-_ROWS_PER_PART, _MAX_PARTS = 2**14, 8  # each of which counts the edges of a range
+# Each part counts the edges of a range. There are more parts than usual for many threads, in so many values.
+_ROWS_PER_PART, _USUAL_PARTS, _MAX_PARTS, _MOST_COUNTS = 2**11, 8, 32, 2**20
 _LEAST_HUGE_BYTES = 2**22  # of a buffer in huge pages
 _VECTORS_PER_PANEL = 8
 _SPARE_VECTORS, _EXTRA_VECTORS = 5, 4
@@ -48,7 +49,8 @@ def graph_moments(shape: RunShape, lean: Lean) -> list[Moment]:
     before = shape.data() | shape.lists() | {"weights of lists": 4.0 * n * k}
     ranges = graph_ranges(n, k, lean)
     rows = n / ranges
-    parts = min(max(1, n // _ROWS_PER_PART), _MAX_PARTS)
+    most = max(_USUAL_PARTS, min(2 * shape.threads, _MAX_PARTS, int(_MOST_COUNTS / rows)))
+    parts = min(max(1, n // _ROWS_PER_PART), most)
     # Of large buffers, which lie in huge pages, all is touched; of small ones, what is used. Ids and weights
     # of merged rows have a buffer each.
     merged = 8.0 * k * rows
