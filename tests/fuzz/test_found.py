@@ -740,7 +740,11 @@ def test_variances_beyond_floats_are_named(rows):
         actup.nearest_neighbors(rows, 2, metric="seuclidean")
 
 
-def test_distances_of_huge_new_rows_are_rejected():
-    index = actup.NeighborIndex(X, metric="minkowski", metric_kwds={"p": 3}, algorithm="exact", n_jobs=1)
+def test_distances_beside_the_largest_values():
+    rows = X.copy()
+    rows[3] = 3e38
+    index = actup.NeighborIndex(rows, metric="minkowski", metric_kwds={"p": 3}, algorithm="exact", n_jobs=1)
+    distances = index.query(X, 1).distances[:, 0]
+    assert np.isfinite(distances).all() and (distances[np.arange(30) != 3] == 0).all()
     with pytest.raises(ValueError, match="too large for float32"):
-        index.query(np.full((2, 4), 3e38, np.float32), 1)
+        index.query(X, 30)

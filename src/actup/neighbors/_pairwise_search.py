@@ -23,6 +23,7 @@ from actup.neighbors._metrics import Metric, NegativeValues, record_of
 
 # Distances are computed in tiles, each in one thread. A tile takes less than about 0.1 s, so that Ctrl-C and
 # the progress bar do not wait longer. Its size never depends on the clock where that could change a bit.
+_MAX_EXPONENT = 1023  # of powers of two that float64 holds
 _TILE_VALUES = 2**21  # pairs of rows times columns
 _BLOCK_DISTANCES = 2**22  # of one row of tiles, which are in memory at once
 _FUNCTION_TILE_SECONDS = 0.05  # tiles of a Python function, whose distances do not depend on the tile
@@ -313,7 +314,7 @@ def _scaled_near_one(X: np.ndarray, metric: str) -> tuple[np.ndarray, float]:
     X = X.astype(np.float64, copy=False)  # scikit-learn would lose digits of other types
     if metric != "minkowski":
         return X, 1.0
-    unit = float(2.0 ** np.ceil(np.log2(np.abs(X).max() or 1.0)))
+    unit = float(2.0 ** min(_MAX_EXPONENT, np.ceil(np.log2(np.abs(X).max() or 1.0))))
     return X / unit, unit
 
 
@@ -321,5 +322,5 @@ def _scale_distances(found: Neighbors, unit: float) -> Neighbors:
     if unit == 1:
         return found
     with np.errstate(over="ignore"):  # too large becomes infinite, which is rejected by name
-        distances = found.distances * unit
+        distances = (found.distances.astype(np.float64) * unit).astype(np.float32)
     return Neighbors(found.indices, distances, found.method, found.recall)
