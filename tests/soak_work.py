@@ -77,7 +77,7 @@ class Work:
 
     def model(self) -> tuple[Any, np.ndarray]:
         """A fitted model, with its rows."""
-        if not self.models:
+        while not self.models:  # a fit may be refused
             fit(self)
         return self.random.choice(self.models)
 
