@@ -6,6 +6,7 @@ import collections
 import ctypes
 import gc
 import os
+import re
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -90,6 +91,8 @@ def open_files() -> tuple[str, ...]:
         try:
             target = os.readlink(f"/proc/self/fd/{descriptor}")
         except FileNotFoundError:  # the one of the listing, which is closed by now
+            continue
+        if re.search(r"/#\d+ \(deleted\)$", target):  # without a name: of libffi, for callbacks of ctypes
             continue
         found.append(target.split(":")[0] if target.startswith(("socket:", "pipe:")) else target)
     return tuple(sorted(found))
