@@ -51,19 +51,27 @@ def test_results_come_in_the_order_of_the_items(threads, count):
     assert list(map_in_threads(square, range(count), threads)) == [number**2 for number in range(count)]
 
 
-def test_no_more_calls_run_at_a_time_than_threads():
-    running, most, lock = set(), [], threading.Lock()
+class CountedCalls:
+    """Calls that note, as each begins, how many run at that time."""
 
-    def call(number):
-        with lock:
-            running.add(number)
-            most.append(len(running))
+    def __init__(self):
+        self.running_together = []
+        self._running = set()
+        self._lock = threading.Lock()
+
+    def call(self, number):
+        with self._lock:
+            self._running.add(number)
+            self.running_together.append(len(self._running))
         time.sleep(0.002)
-        with lock:
-            running.remove(number)
+        with self._lock:
+            self._running.remove(number)
 
-    list(map_in_threads(call, range(20), 3))
-    assert 1 < max(most) <= 3
+
+def test_no_more_calls_run_at_a_time_than_threads():
+    calls = CountedCalls()
+    list(map_in_threads(calls.call, range(20), 3))
+    assert 1 < max(calls.running_together) <= 3
 
 
 @pytest.mark.parametrize("threads", [1, 3])
@@ -207,21 +215,12 @@ def test_several_threads_may_wait_for_one_background_call():
 
 @pytest.mark.parametrize("threads", [1, 3])
 def test_no_more_background_calls_run_at_a_time_than_threads(threads):
-    running, most, lock = set(), [], threading.Lock()
-
-    def call(number):
-        with lock:
-            running.add(number)
-            most.append(len(running))
-        time.sleep(0.002)
-        with lock:
-            running.remove(number)
-
-    calls = BackgroundCalls(threads)
-    for submitted in [calls.submit(call, number) for number in range(30)]:
+    calls = CountedCalls()
+    background = BackgroundCalls(threads)
+    for submitted in [background.submit(calls.call, number) for number in range(30)]:
         submitted.result()
-    assert len(most) == 30
-    assert max(most) <= threads
+    assert len(calls.running_together) == 30
+    assert max(calls.running_together) <= threads
 
 
 def test_calls_that_come_while_threads_end_are_done():

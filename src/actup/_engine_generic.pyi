@@ -350,9 +350,7 @@ class CenterIndex:
         self, rows: NDArray[Any], wanted: int, threads: int
     ) -> tuple[NDArray[numpy.int32], NDArray[numpy.uint8]]: ...
 
-def is_connected(
-    offsets: NDArray[numpy.int64], indices: NDArray[numpy.int32], weights: NDArray[numpy.float32]
-) -> bool:
+def is_connected(offsets: NDArray[numpy.int64], indices: NDArray[numpy.int32]) -> bool:
     """Whether a path joins any two points of a symmetric graph."""
 
 def degrees(

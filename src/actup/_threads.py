@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from numbers import Integral
 from queue import Empty, SimpleQueue
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 Result = TypeVar("Result")
 
@@ -129,7 +129,7 @@ class BackgroundCall(Generic[Result]):
                 raise error
             finally:
                 del error  # whose calls hold arrays
-        return result  # type: ignore[return-value]
+        return cast(Result, result)
 
     def do(self) -> None:
         """Do the call, once."""

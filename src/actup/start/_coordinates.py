@@ -193,7 +193,7 @@ def spectral_start(
 
     if len(graph) == 1:
         return np.zeros((1, dimensions), np.float32)
-    if engine.is_connected(graph.offsets, graph.indices, graph.weights):  # nearly always
+    if engine.is_connected(graph.offsets, graph.indices):  # nearly always
         return component_start(graph, dimensions, seed, threads, solve, gives_up)
     # All weights 1, which take no memory: the function would convert others to double precision.
     ones = np.broadcast_to(np.ones(1), len(graph.indices))

@@ -35,12 +35,11 @@ nb::tuple solved(int64_t rows, int columns, const Solve& solve) {
 void bind_start(nb::module_& module) {
   module.def(
       "is_connected",
-      [](const Vector<int64_t>& offsets, const Vector<int32_t>& indices, const Vector<float>& weights) {
+      [](const Vector<int64_t>& offsets, const Vector<int32_t>& indices) {
         const Interruptible call;
-        return is_connected(view(offsets, indices, weights));
+        return is_connected(offsets.data(), indices.data(), static_cast<int64_t>(offsets.size()) - 1);
       },
-      nb::arg("offsets"), nb::arg("indices"), nb::arg("weights"),
-      "Whether a path joins any two points of a symmetric graph.");
+      nb::arg("offsets"), nb::arg("indices"), "Whether a path joins any two points of a symmetric graph.");
   module.def(
       "degrees",
       [](const Vector<int64_t>& offsets, const Vector<int32_t>& indices, const Vector<float>& weights) {

@@ -2,8 +2,9 @@
 // chunks, so that it meets data which its core still has in its cache. Chunks are claimed one by one, and
 // those of other shares when its own is done: a delayed thread delays only its chunk.
 //
-// Work is split into chunks by the caller, never by the number of threads; a chunk writes only what is its
-// own. So results are the same at any thread count. Idle workers spin briefly, then sleep. A caller that
+// Work is split into chunks by the caller, and a chunk writes only what is its own. Results are the same at
+// any thread count: they do not depend on the order of chunks, nor on their size where a caller makes more of
+// them for more threads. Idle workers spin briefly, then sleep. A caller that
 // finds the pool busy (another Python thread is inside) runs its chunks alone. After fork() the child starts
 // a new pool. The calling thread passes a checkpoint of its LongCall after each of its chunks; when a chunk
 // or a checkpoint throws, chunks that have not begun are skipped.

@@ -14,32 +14,31 @@ namespace actup {
 
 inline constexpr int64_t kRowsPerCheckpoint = 1 << 16;
 
-// Whether a path joins any two points. The first edges of all points join most of them to one set; only
-// points outside of it are asked for their other edges.
-inline bool is_connected(const GraphView& graph) {
-  UnionFind sets(graph.n);
-  int64_t count = graph.n;
+// Whether a path joins any two of n points; weights do not matter. The first edges of all points join most of
+// them to one set; only points outside of it are asked for their other edges.
+inline bool is_connected(const int64_t* offsets, const int32_t* indices, int64_t n) {
+  UnionFind sets(n);
+  int64_t count = n;
   const auto join = [&](int64_t row, int64_t edge) {
-    const int32_t a = sets.find(static_cast<int32_t>(row)), b = sets.find(graph.indices[edge]);
+    const int32_t a = sets.find(static_cast<int32_t>(row)), b = sets.find(indices[edge]);
     if (a == b) return;
     sets.attach(std::max(a, b), std::min(a, b));
     --count;
   };
   constexpr int64_t kFirstEdges = 2;
   for (int64_t first = 0; first < kFirstEdges; ++first) {
-    for (int64_t row = 0; row < graph.n; ++row) {
+    for (int64_t row = 0; row < n; ++row) {
       if (row % kRowsPerCheckpoint == 0) checkpoint();
-      if (const int64_t edge = graph.offsets[row] + first; edge < graph.offsets[row + 1]) join(row, edge);
+      if (const int64_t edge = offsets[row] + first; edge < offsets[row + 1]) join(row, edge);
     }
   }
-  std::vector<int32_t> sizes(graph.n);
-  for (int64_t row = 0; row < graph.n; ++row) ++sizes[sets.find(static_cast<int32_t>(row))];
+  std::vector<int32_t> sizes(n);
+  for (int64_t row = 0; row < n; ++row) ++sizes[sets.find(static_cast<int32_t>(row))];
   const auto largest = std::max_element(sizes.begin(), sizes.end()) - sizes.begin();
-  for (int64_t row = 0; row < graph.n && count > 1; ++row) {
+  for (int64_t row = 0; row < n && count > 1; ++row) {
     if (row % kRowsPerCheckpoint == 0) checkpoint();
     if (sets.find(static_cast<int32_t>(row)) == sets.find(static_cast<int32_t>(largest))) continue;
-    for (int64_t edge = graph.offsets[row] + kFirstEdges; edge < graph.offsets[row + 1]; ++edge)
-      join(row, edge);
+    for (int64_t edge = offsets[row] + kFirstEdges; edge < offsets[row + 1]; ++edge) join(row, edge);
   }
   return count <= 1;
 }

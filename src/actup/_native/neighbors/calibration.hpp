@@ -94,8 +94,9 @@ class Calibrator {
   // Fewer if rows are wide, because the caller answers no signal while it waits for another thread's last
   // chunk, and if there are many threads. A query's result does not depend on those beside it.
   int64_t queries_per_chunk(int64_t count, int threads) const {
-    const int64_t most = std::min(count / std::max(1, threads) + 1, kMaxQueriesPerChunk);
-    return std::clamp<int64_t>((1 << 17) / index_.points().rows().columns, 8, std::max<int64_t>(most, 8));
+    const int64_t by_width = (1 << 17) / index_.points().rows().columns;
+    const int64_t by_threads = count / std::max(1, threads) + 1;
+    return std::max<int64_t>(8, std::min({by_width, by_threads, kMaxQueriesPerChunk}));
   }
 
   int64_t table_size() const { return static_cast<int64_t>(probes_.size() * candidates_.size()); }
