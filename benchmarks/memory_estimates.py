@@ -143,6 +143,18 @@ CASES = (
     Case("UMAP", 10_000, 200, "int16"),
     Case("UMAP", 60_000, 200, parameters={"unique": True}, form="every row 4 times"),
     Case("UMAP", 60_000, 200, given="weights of half"),
+    # Many threads, and fits of a few megabytes
+    Case("UMAP", 300_000, 2, parameters={"n_neighbors": 6}, threads=16),
+    Case("UMAP", 70_000, 50, threads=16),
+    Case("UMAP", 70_000, 784, "uint8", threads=16),
+    Case("TSNE", 70_000, 50, parameters={"perplexity": 10}, threads=16),
+    Case("TSNE", 20_000, 50, threads=16),
+    Case("UMAP", 20_000, 784, threads=16),
+    Case("UMAP", 2_000, 50, threads=16),
+    Case("UMAP", 1_000, 50),
+    Case("UMAP", 2_000, 50),
+    Case("TSNE", 1_000, 50),
+    Case("UMAP", 500, 784),
 )
 
 DEVICE_CASES = (

@@ -176,8 +176,8 @@ def test_what_changes_the_graph_counts_and_max_memory_knows_it(parameters, input
 
 @pytest.mark.parametrize("given", [np.asarray, sparse.csr_matrix])
 def test_duplicates_are_counted_where_that_takes_little(given):
-    model, distinct = actup.UMAP(unique=True), rows(4000, 20)
-    X = distinct[np.arange(4000) // 4]
+    model, distinct = actup.UMAP(unique=True), rows(20_000, 20)
+    X = distinct[np.arange(20_000) // 4]
     copied = model.memory_estimate(given(X)).stages["read"] - actup.memory_estimate(given(X)).stages["read"]
     assert copied == pytest.approx(given(X[::4]).nbytes if given is np.asarray else 8 * X.size / 4)
     assert model.memory_estimate(given(distinct)) == actup.UMAP().memory_estimate(given(distinct))
@@ -459,7 +459,7 @@ def test_temporary_files_disappear(tmp_path, monkeypatch):
     made = []
     temporary = tempfile.TemporaryFile
     monkeypatch.setattr(tempfile, "TemporaryFile", lambda **how: made.append(temporary(**how)) or made[-1])
-    X = rows(4000)
+    X = rows(8000)
     model = on_disc(X).fit(X)
     assert len(made) == 2
     assert list(tmp_path.iterdir()) == []
@@ -469,7 +469,7 @@ def test_temporary_files_disappear(tmp_path, monkeypatch):
 
 
 def test_a_missing_folder_for_temporary_files_is_named(tmp_path, monkeypatch):
-    X = rows(4000)
+    X = rows(8000)
     model = on_disc(X)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "missing"))
     with pytest.raises(FileNotFoundError, match=r"missing: .*set TMPDIR to a folder .*raise max_memory"):
@@ -478,7 +478,7 @@ def test_a_missing_folder_for_temporary_files_is_named(tmp_path, monkeypatch):
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a file on a full disc")
 def test_a_full_disc_is_named(tmp_path, monkeypatch):
-    X = rows(4000)
+    X = rows(8000)
     model = on_disc(X)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setattr(tempfile, "TemporaryFile", lambda buffering, dir: open("/dev/full", "wb+", buffering))  # noqa: SIM115

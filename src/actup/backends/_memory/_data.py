@@ -111,7 +111,7 @@ def _read_dtype(dtype: Any) -> np.dtype:
     """The type that values of a type have once they are read."""
     try:
         kind = np.dtype(dtype)
-    except TypeError:
+    except (TypeError, ValueError, SyntaxError):  # all of them are raised, for some descriptions of types
         kind = np.dtype(object)
     if kind.kind not in "biuf":
         raise WrongType(f"dtype={dtype!r} must be a type of numbers, such as 'float32' or 'uint8'")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 
+from actup.backends._memory._search import kept_scratch
 from actup.backends._memory._shape import GRAPH_FILE_PARTS, Lean, Moment, RunShape, graph_bytes
 from actup.recipe._recipe import Recipe
 from actup.recipe._switches import Initialization, Loss, Optimizer, Repulsion, RepulsionMass, Update
@@ -22,11 +23,13 @@ _CODE_COLUMNS, _LANDMARK_SAMPLE = 128, 64
 _PCA_CHUNK_ROWS, _PCA_SUM_VALUES = 512, 2**24
 _MAX_LINES = {1: 16384, 2: 2304}  # of a side of the mesh
 _MAX_LINES_OF_FEW, _FEW_POINTS = 1024, 20_000
-_POINTS_PER_LINE = 130  # of large normalised maps: measured with groups far apart, which spread most
+# Of normalised maps: small ones as measured with groups and noise, large ones with groups far apart, which
+# spread most.
+_SMALL_MAP_EXTENT, _POINTS_PER_LINE = 116.0, 130
 _MESH_CELL_BYTES = 20.0  # the grid, its spectrum and the factors of the convolution
 # While a mesh is made, a sharp potential is sampled twice as finely in both directions, up to so many cells.
 _SAMPLED_CELL_BYTES, _MAX_SAMPLED_CELLS = 32.0, 2.0**20
-_MESH_TABLE_BYTES = 4e5  # tables and scratch of its transforms, as measured with few points
+_MESH_TABLE_BYTES = 1.5e6  # tables, scratch and code of its transforms, as measured with few points
 # Sides are this much longer than points need, and have sizes that suit Fourier transforms.
 _MESH_ROOM, _MESH_MARGIN_LINES = 1.1 * 1.02, 6.0
 _MESH_SPACING_STEP = 1.2  # by which the spacing grows until the points fit into the most lines
@@ -46,7 +49,8 @@ def graph_moments(shape: RunShape, lean: Lean) -> list[Moment]:
     n, k, edges = shape.rows, shape.k, shape.made_edges
     if shape.has_graph:
         return [shape.data() | shape.graph() | change for change in _change_moments(shape) or [{}]]
-    before = shape.data() | shape.lists() | {"weights of lists": 4.0 * n * k}
+    data = shape.data() | kept_scratch(shape, lean)
+    before = data | shape.lists() | {"weights of lists": 4.0 * n * k}
     ranges = graph_ranges(n, k, lean)
     rows = n / ranges
     most = max(_USUAL_PARTS, min(2 * shape.threads, _MAX_PARTS, int(_MOST_COUNTS / rows)))
@@ -63,7 +67,7 @@ def graph_moments(shape: RunShape, lean: Lean) -> list[Moment]:
         return [before | merging | of_range | {"offsets of the graph": 8.0 * n}]
     replaced = {"incoming edges of the range before": 8.0 * k * rows if ranges > 1 else 0.0}
     moments = [before | {"sums of distances": 16.0 * n}, before | merging | replaced | shape.made_graph()]
-    made = shape.data() | shape.lists()
+    made = data | shape.lists()
     moments += [made | moment for moment in _change_moments(shape)]
     if shape.keeps_radii:
         lengths = {
@@ -99,7 +103,7 @@ def graph_ranges(n: int, k: int, lean: Lean) -> int:
 def start_moments(shape: RunShape, lean: Lean) -> list[Moment]:
     """What is in memory while the points get their first places."""
     n, d, recipe = shape.rows, shape.recipe.n_components, shape.recipe
-    before = _after_graph(shape) | shape.graph()
+    before = _after_graph(shape, lean) | shape.graph()
     scaled = {"start": 8.0 * d * n, "axes, random places and sums": 24.0 * d * n}
     moments = [before | scaled]
     if shape.has_fixed:  # places of some points spread along the edges, rows by rows
@@ -142,7 +146,7 @@ def _spectral_moments(shape: RunShape) -> list[Moment]:
 def layout_moments(shape: RunShape, lean: Lean) -> list[Moment]:
     """What is in memory while the layout is made, and while it runs."""
     n, d, recipe = shape.rows, shape.recipe.n_components, shape.recipe
-    held = _after_graph(shape) | {"start": 4.0 * d * n, "mobility": 8.0 * n if shape.has_fixed else 0.0}
+    held = _after_graph(shape, lean) | {"start": 4.0 * d * n, "mobility": 8.0 * n if shape.has_fixed else 0.0}
     if shape.keeps_radii:
         held |= {"lengths of edges": 4.0 * shape.edges}
     ranges = graph_ranges(n, shape.k, lean)
@@ -233,7 +237,8 @@ def mesh_bytes(recipe: Recipe, n: int, extents: tuple[float, ...] = ()) -> float
 def mesh_lines(recipe: Recipe, n: int) -> float:
     """How many lines a side of the mesh has at the end, roughly: how wide maps become depends on the data."""
     if recipe.normalized:
-        lines = 12.0 + max(0.8 * math.sqrt(n) / recipe.spacing(n), n / _POINTS_PER_LINE)
+        extent = _SMALL_MAP_EXTENT * n**0.2 / max(1, recipe.neighbors_searched(n)) ** 0.25
+        lines = 12.0 + max(_MESH_ROOM * extent / recipe.spacing(n), n / _POINTS_PER_LINE)
     else:  # measured with data of one to fifty groups, which spread most
         lines = _roomy_lines((10.0 + math.log2(max(2, n))) / recipe.spacing(n))
     return min(_max_mesh_lines(recipe, n), lines)
@@ -249,8 +254,9 @@ def _max_mesh_lines(recipe: Recipe, n: int) -> float:
     return float(_MAX_LINES[d] if d == 1 or n > _FEW_POINTS else _MAX_LINES_OF_FEW)
 
 
-def _after_graph(shape: RunShape) -> Moment:
-    return shape.data() | (shape.lists() if shape.keeps_neighbors else {})
+def _after_graph(shape: RunShape, lean: Lean) -> Moment:
+    lists = shape.lists() if shape.keeps_neighbors else {}
+    return shape.data() | kept_scratch(shape, lean) | lists
 
 
 def _converted(shape: RunShape) -> Moment:

@@ -17,7 +17,8 @@ _BLOCK_ROWS = 16  # packed codes of a cluster are padded to whole blocks of this
 _CLUSTER_SAMPLE = 64  # rows per cluster by which clusters are found
 _MAX_MEAN_CLUSTER = 256
 _MAX_FOLLOWED = 16  # of a list, in a refinement round
-_THREAD_SCRATCH_BYTES = 3 * 2**20  # of a search in clusters, per thread
+_THREAD_SCRATCH_BYTES = 2 * 2**20  # of a search in clusters, per thread
+_KEPT_SCRATCH_BYTES, _KEPT_ROW_BYTES = 1.1e6, 60.0  # of it, what the heap keeps, and no more than this per row
 _MIN_PACKED_BYTES = 2**22  # of points that are packed at a time in an exact search
 _CHUNK_BYTES = 2**24  # of what NumPy and scikit-learn compare at a time
 _MIN_INDEXED_VALUES = 2**19  # of sparse points in an inverted index
@@ -65,17 +66,40 @@ def search_moments(shape: RunShape, lean: Lean) -> list[Moment]:
     return [*prepared, *(data | moment for moment in (*moments(shape, record, lean), lists | checked))]
 
 
+def kept_scratch(shape: RunShape, lean: Lean) -> Moment:
+    """What the heap keeps of the threads' scratch after a search, unless all pairs are compared by codes."""
+    record = record_of(shape.recipe.metric)
+    if lean.gives_back or not shape.searches or record is None or not record.is_compiled:
+        return {}
+    record = METRICS.get(record.reduced_to, record)
+    if record.cluster_search and not shape.sparse and _compares_codes(shape, lean):
+        return {}
+    return {"heap of threads": min(_KEPT_SCRATCH_BYTES, _KEPT_ROW_BYTES * shape.rows) * shape.threads}
+
+
+def _compares_codes(shape: RunShape, lean: Lean) -> bool:
+    """Whether all pairs of few rows are compared by integer codes."""
+    n, columns, k = shape.rows, shape.columns, shape.k
+    return bool(_coded_moments(shape, lean)) and (
+        _compares_all(shape) or _cluster_search.codes_are_cheaper(n, columns, k)
+    )
+
+
+def _compares_all(shape: RunShape) -> bool:
+    n, columns, k = shape.rows, shape.columns, shape.k
+    return shape.recipe.recall >= 1 or _cluster_search.exact_is_cheaper(n, columns, k)
+
+
 def _cluster_moments(shape: RunShape, record: Metric, lean: Lean) -> list[Moment]:
     """Searches of dense rows that clusters of codes may search."""
-    n, columns, k = shape.rows, shape.columns, shape.k
-    coded = _coded_moments(shape, lean)
-    if shape.recipe.recall >= 1 or _cluster_search.exact_is_cheaper(n, columns, k):
-        return coded or [_exact_moment(shape)]
-    if coded and _cluster_search.codes_are_cheaper(n, columns, k):
-        return coded
+    if _compares_codes(shape, lean):
+        return _coded_moments(shape, lean)
+    if _compares_all(shape):
+        return [_exact_moment(shape)]
     # The exact search takes over where codes tell too little; whether cells do is measured by it.
-    index = _index_moments(shape, columns, lean)
-    queries = {"queries of a sample": min(_SAMPLE_QUERIES, float(n)) * columns * shape.dtype.itemsize}
+    index = _index_moments(shape, shape.columns, lean)
+    sampled = min(_SAMPLE_QUERIES, float(shape.rows))
+    queries = {"queries of a sample": sampled * shape.columns * shape.dtype.itemsize}
     return [*index, _exact_moment(shape), index[1] | queries | _exact_moment(shape)]
 
 
