@@ -29,7 +29,7 @@ _SMALL_MAP_EXTENT, _POINTS_PER_LINE = 116.0, 130
 _MESH_CELL_BYTES = 20.0  # the grid, its spectrum and the factors of the convolution
 # While a mesh is made, a sharp potential is sampled twice as finely in both directions, up to so many cells.
 _SAMPLED_CELL_BYTES, _MAX_SAMPLED_CELLS = 32.0, 2.0**20
-_MESH_TABLE_BYTES = 1.5e6  # tables, scratch and code of its transforms, as measured with few points
+_MESH_TABLE_BYTES = 1e6  # tables, scratch and code of its transforms, as measured with few points
 # Sides are this much longer than points need, and have sizes that suit Fourier transforms.
 _MESH_ROOM, _MESH_MARGIN_LINES = 1.1 * 1.02, 6.0
 _MESH_SPACING_STEP = 1.2  # by which the spacing grows until the points fit into the most lines
