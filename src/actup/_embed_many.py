@@ -22,6 +22,7 @@ from actup._pipeline import (
 )
 from actup._suggestions import explain_unknown_keywords
 from actup._threads import count_threads
+from actup._values import is_iterable
 from actup.backends import Backend, choose_backend, load_backend
 from actup.backends._memory._shape import Lean, graph_bytes
 from actup.graph._records import Graph, Neighbors
@@ -129,7 +130,7 @@ def embed_many(
     given = _recipe_list(recipes)
     chosen = [preset(recipe) if isinstance(recipe, str) else recipe for recipe in given]
     names = [names] if isinstance(names, str) else names
-    if names is not None and (not isinstance(names, Iterable) or getattr(names, "ndim", 1) == 0):
+    if names is not None and not is_iterable(names):
         raise TypeError(f"names={names!r} must be a sequence of names")
     names = _check_names(_own_names(given, chosen) if names is None else list(names), len(given))
     _check_agreement(chosen)
@@ -254,7 +255,7 @@ def _recipe_list(recipes: Any) -> list[Recipe | str]:
         return [recipes]
     if isinstance(recipes, Mapping):
         raise TypeError("recipes is a mapping: give list(recipes.values()), and names=list(recipes)")
-    if not isinstance(recipes, Iterable):
+    if not is_iterable(recipes):
         raise TypeError(f"recipes={recipes!r} must be a sequence of Recipe or names of presets")
     given = list(recipes)
     for i, recipe in enumerate(given):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from numbers import Integral, Real
 from typing import Any
@@ -22,6 +22,11 @@ def read_flag(value: Any, name: str) -> bool:
     if not isinstance(value, bool | np.bool_):
         raise WrongType(f"{name}={value!r} must be True or False")
     return bool(value)
+
+
+def is_iterable(value: Any) -> bool:
+    """Whether a loop over a value works; NumPy calls arrays without axes iterable too."""
+    return isinstance(value, Iterable) and getattr(value, "ndim", 1) != 0
 
 
 def read_count(value: Any, name: str, least: int) -> int:

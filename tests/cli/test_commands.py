@@ -209,7 +209,7 @@ def test_dry_runs_refuse_what_the_run_refuses(command, rejected, iris):
 
 
 def test_a_dry_run_names_the_leaner_way_and_the_backend(run, rejected, tmp_path, monkeypatch):
-    np.save(tmp_path / "X.npy", np.random.default_rng(0).normal(size=(4000, 10)).astype(np.float32))
+    np.save(tmp_path / "X.npy", np.random.default_rng(0).normal(size=(8000, 10)).astype(np.float32))
     needed = actup.UMAP(n_jobs=1).memory_estimate(np.load(tmp_path / "X.npy")).bytes
     command = ("embed", tmp_path / "X.npy", "--jobs", 1, "--backend", "cpu", "--dry-run")
     assert "leaner by" not in run(*command, "--max-memory", "1GB").out

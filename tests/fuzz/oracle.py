@@ -131,7 +131,7 @@ _NAMES = re.compile(
     r"columns?|points?|map|maps|recipe|preset|perplexity|perplexities|spread|fit|fitted|model|neighbou?rs|"
     r"distances?|dataset|values?|names?|texts?|images?|captions?|hover|title|clusters|info|model|path|phases?|"
     r"embedding|features|estimator|sample|weights?|angle|theta|sigma|update|data|DataFrame|array|matrix|"
-    r"threads|seed|others|epochs|backend|progress|parameter|argument|callback)\b"
+    r"threads|seed|others|epochs|backend|progress|parameter|argument|callbacks?)\b"
 )
 
 

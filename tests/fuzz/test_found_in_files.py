@@ -9,7 +9,9 @@ from scipy import sparse
 
 import actup
 from actup import distributed
+from actup._cli.chosen import choose
 from actup._cli.files import ReadingHints, read_tables
+from actup._cli.options import ReadingOptions
 from actup._cli.reporting import InputError
 
 X = np.random.default_rng(0).normal(size=(30, 4))
@@ -111,6 +113,13 @@ def test_lines_of_json_begin_with_an_object(tmp_path, text):
     (tmp_path / "rows.jsonl").write_text(text)
     with pytest.raises(InputError, match=r"rows\.jsonl .*(not with a JSON object|empty)"):
         read_tables([str(tmp_path / "rows.jsonl")], ReadingHints())
+
+
+def test_matrices_of_too_many_columns_are_rejected(tmp_path):
+    sparse.save_npz(tmp_path / "wide.npz", sparse.csr_matrix((3, 2**30), dtype=np.float32))
+    table = read_tables([str(tmp_path / "wide.npz")], ReadingHints())
+    with pytest.raises(InputError, match=r"wide\.npz has 1,073,741,824 columns, but .* up to 10,000,000"):
+        choose(table, ReadingOptions())
 
 
 def test_complex_ids_of_a_sparse_file_are_damaged(tmp_path):

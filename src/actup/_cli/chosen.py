@@ -16,6 +16,8 @@ from actup._cli.options import ReadingOptions
 from actup._cli.reporting import InputError
 from actup._cli.unusable_columns import reject_unusable
 
+_MAX_COLUMNS = 10_000_000  # whose names fit into memory
+
 
 @dataclass(frozen=True)
 class Chosen:
@@ -224,9 +226,14 @@ def _features(
 
 
 def _check_numbers(rows: Any, source: str, mixed: bool) -> None:
-    """Reject a matrix without columns, and one of text unless the metric compares text."""
+    """Reject a matrix without columns or with too many, and one of text unless the metric compares text."""
     if not rows.shape[1]:
         raise InputError(f"{source} has shape {rows.shape}: a map needs rows of at least one column")
+    if rows.shape[1] > _MAX_COLUMNS:
+        raise InputError(
+            f"{source} has {rows.shape[1]:,} columns, but commands name each of up to {_MAX_COLUMNS:,}: save "
+            "fewer, or use Python"
+        )
     if rows.dtype.kind in "US" and not mixed:
         raise InputError(
             f"{source} holds text, {str(rows[0, 0])!r} in row 0, column 0: save an array of numbers, or "

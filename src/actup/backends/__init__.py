@@ -17,6 +17,7 @@ __all__ = [
     "Layout",
     "PointInputs",
     "backends",
+    "check_backend",
     "choose_backend",
     "cuda_is_available",
     "load_backend",
@@ -111,11 +112,18 @@ def load_backend(name: str) -> Backend:
     >>> load_backend("cpu").name
     'cpu'
     """
+    check_backend(name)
+    if name == "auto":
+        raise ValueError(not_one_of("backend", name, [*_BACKENDS]))
+    return _backend(name)
+
+
+def check_backend(name: Any) -> None:
+    """Reject what is no name of a backend; "auto" is one."""
     if not isinstance(name, str):
         raise _not_a_name(name)
-    if name not in _BACKENDS:
+    if name != "auto" and name not in _BACKENDS:
         raise ValueError(not_one_of("backend", name, ["auto", *_BACKENDS]))
-    return _backend(name)
 
 
 def _not_a_name(value: object) -> WrongType:

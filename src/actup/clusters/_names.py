@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,7 @@ import numpy as np
 
 from actup._cached_property import cached_property
 from actup._labels import label_array, missing_labels
+from actup._values import is_iterable
 from actup.clusters._keywords import Keywords
 
 _WORDS_PER_NAME = 3
@@ -133,7 +134,7 @@ def _label_text(value: object) -> str:
 def _read_texts(texts: Any, n: int) -> list[str]:
     if isinstance(texts, str | bytes):
         raise TypeError("texts must be a sequence with one text per point, got a single text")
-    if not isinstance(texts, Iterable):
+    if not is_iterable(texts):
         raise TypeError(f"texts={texts!r} must be a sequence with one text per point")
     values = list(texts)
     if len(values) != n:

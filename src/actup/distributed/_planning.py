@@ -9,8 +9,9 @@ from typing import Any
 
 from actup._bytes import format_bytes, read_bytes
 from actup._errors import WrongType
+from actup._output_path import read_path
 from actup._pipeline import adapt_to_size
-from actup.backends import load_backend
+from actup.backends import check_backend
 from actup.backends._memory._shape import BASE_BYTES
 from actup.distributed import _estimate
 from actup.distributed._estimate import Shape
@@ -126,8 +127,7 @@ def check_parameters(
         raise ValueError(f"seed={seed!r} must be an integer from 0 to 2**64 - 1")
     if recall is not None:
         recipe = recipe.but(recall=recall)
-    if backend != "auto":
-        load_backend(backend)  # rejects other names; a worker may have the GPU that this process lacks
+    check_backend(backend)  # not whether it is there: a worker may have the GPU that this process lacks
     if memory is not None:
         read_bytes(memory, "memory")
     return recipe
@@ -139,6 +139,7 @@ def open_rows(
     """The source in shards of a size that one task can read."""
     if not isinstance(work, str | os.PathLike):
         raise WrongType(f"work={work!r} must be the path of a folder for intermediate files")
+    read_path(work, "work")
     if is_remote(as_location(work)):
         raise ValueError(
             f"work={os.fspath(work)!r} is a URL: give a folder of a file system that all workers share"

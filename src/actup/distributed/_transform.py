@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import os
+import reprlib
 import secrets
 from dataclasses import dataclass
 from functools import lru_cache
@@ -14,6 +15,8 @@ from typing import Any
 import numpy as np
 
 import actup
+from actup._errors import WrongType
+from actup._output_path import read_path
 from actup._threads import count_threads
 from actup.distributed import _dask
 from actup.distributed._api import exclusive, reject_other_process
@@ -136,7 +139,9 @@ def transform(
 def _saved(model: Any, work: Path) -> Path:
     """The path of the model in a file that is named after its content."""
     if isinstance(model, (str, os.PathLike)):
-        return Path(model).absolute()
+        return Path(read_path(model, "model")).absolute()
+    if not hasattr(model, "save"):
+        raise WrongType(f"model={reprlib.repr(model)} must be a fitted estimator, or the path of a saved one")
     path = work / f".model-{secrets.token_hex(8)}.actup"
     try:
         model.save(path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import reprlib
 import secrets
 import time
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from typing import Any
 
 import actup
 from actup._bytes import format_available
+from actup._errors import WrongType
 from actup.distributed._sources import Source
 from actup.distributed._tasks import VersionMismatch
 
@@ -59,6 +61,8 @@ class Workers:
     """
 
     def __init__(self, client: Any, asks_for_gpu: bool = False):
+        if not hasattr(client, "nthreads"):
+            raise WrongType(f"client={reprlib.repr(client)} must be a dask.distributed.Client, or None")
         self.client = client
         self._asks_for_gpu = asks_for_gpu
         self._known: dict[str, Worker] = {}

@@ -385,10 +385,18 @@ class Embedder(
 
     # --- a run ---
 
+    def _checked_recipe(self) -> Recipe:
+        """The recipe of the parameters, after a check of those that are no part of it."""
+        reject_arrays(self.get_params(deep=False))
+        self._check_choices()
+        return self._recipe()
+
+    def _check_choices(self) -> None:
+        """Reject values of parameters that are no part of the recipe."""
+
     def _prepare(self, X: Any, inputs: FitInputs, progress: Progress) -> tuple[Embedding, FittedState]:
         """Run all stages up to the layout; the estimator itself stays as it is."""
-        reject_arrays(self.get_params(deep=False))
-        recipe = self._recipe()  # first: rejects what cannot be run before any work is done
+        recipe = self._checked_recipe()  # first: rejects what cannot be run before any work is done
         self._transform_seed()  # rejects a wrong one
         backend = load_backend(choose_backend(self.backend, X, count_rows(X)))
         checked = snapshot(self)  # scikit-learn's check sets attributes

@@ -24,7 +24,7 @@ class FilesMixin:
         backend: str
         max_memory: int | str | None
 
-        def _recipe(self) -> Recipe: ...
+        def _checked_recipe(self) -> Recipe: ...
         def _progress(self) -> Progress: ...
         def get_params(self, deep: bool = True) -> dict[str, Any]: ...
 
@@ -89,7 +89,7 @@ class FilesMixin:
         from actup.distributed import embed
 
         self._reject_unused_parameters()
-        recipe = self._recipe()
+        recipe = self._checked_recipe()
         given = self.random_state
         seed = 0 if given is None else draw_seed(given)  # a random seed would begin anew each time
         with self._progress() as progress:

@@ -11,13 +11,7 @@ from actup._memory import MemoryEstimate, estimate_run, lean_enough, reject_unre
 from actup._threads import count_threads
 from actup.backends import Backend
 from actup.backends._memory._shape import GraphChanges, Lean
-from actup.estimators._inputs import (
-    FitInputs,
-    read_affinities,
-    read_given_neighbors,
-    read_mobility,
-    reject_arrays,
-)
+from actup.estimators._inputs import FitInputs, read_affinities, read_given_neighbors, read_mobility
 from actup.graph._records import Graph
 from actup.recipe._recipe import Recipe
 
@@ -32,8 +26,7 @@ class MemoryMixin:
         backend: str
         max_memory: int | str | None
 
-        def get_params(self, deep: bool = ...) -> dict[str, Any]: ...
-        def _recipe(self) -> Recipe: ...
+        def _checked_recipe(self) -> Recipe: ...
 
     def memory_estimate(
         self,
@@ -81,17 +74,12 @@ class MemoryMixin:
         >>> 0.6e9 < estimate.bytes < 1.2e9
         True
         """
-        reject_arrays(self.get_params(deep=False))
-        self._check_choices()
-        recipe = self._recipe()  # first: rejects what cannot be run
+        recipe = self._checked_recipe()  # first: rejects what cannot be run
         given = self._given_for_memory(X, FitInputs(y, sample_weight, fixed))
         estimate = estimate_run(X, recipe, given, self.n_jobs, self.backend, dtype, stored_values)
         if fixed is not None:
             read_mobility(fixed, self.init, estimate.rows)
         return estimate
-
-    def _check_choices(self) -> None:
-        """Reject values of parameters that are no part of the recipe."""
 
     def _lean(self, X: Any, recipe: Recipe, inputs: FitInputs, backend: Backend) -> Lean:
         """Where a fit must take less memory than usual; raises MemoryError if that is not enough."""

@@ -280,8 +280,9 @@ class TSNE(GrowingMap):
         automatic = is_automatic(self.learning_rate)
         base = preset_for("tsne", self.n_components) if automatic else preset("classic_tsne")
         perplexity: dict[str, object] = {"perplexity": _reachable(self.perplexity)}
-        if isinstance(self.perplexity, list | tuple | np.ndarray):
-            scales = tuple(map(_reachable, self.perplexity))
+        given: Any = self.perplexity
+        if isinstance(given, list | tuple) or (isinstance(given, np.ndarray) and given.ndim):
+            scales = tuple(map(_reachable, given))
             perplexity = {"affinity": Affinity.MULTISCALE, "perplexities": scales}
         init = base.initialization if self.init is None else self.init
         max_iter = self._max_iter()
@@ -512,7 +513,8 @@ class TSNE(GrowingMap):
 
     def _prepare_affinities(self, inputs: FitInputs, progress: Progress) -> tuple[Embedding, FittedState]:
         """Prepare a run of similarities without rows."""
-        recipe, graph, seed = self._recipe(), read_affinities(inputs.affinities), draw_seed(self.random_state)
+        recipe, graph = self._checked_recipe(), read_affinities(inputs.affinities)
+        seed = draw_seed(self.random_state)
         checked = snapshot(self)
         checked.n_features_in_ = len(graph)
         checked.__dict__.pop("feature_names_in_", None)

@@ -154,7 +154,6 @@ class UmapRuns(GrowingMap):
         like: Any = None,
     ) -> tuple[Embedding, FittedState]:
         """As in ``Embedder``; equal rows become one point if ``unique``, and isolated points are reported."""
-        self._check_choices()
         self._check_target(inputs.y)
         all_rows, labels, inverse = rows, inputs.y, None
         if self.unique:

@@ -18,6 +18,7 @@ from actup._errors import AbsentMethod
 from actup._suggestions import not_one_of
 from actup._threads import count_threads
 from actup._typing import CsrMatrix, Rows
+from actup._values import read_count
 from actup.graph._records import Neighbors
 from actup.neighbors._api import check_options
 from actup.neighbors._calibration import DEFAULT_RECALL
@@ -186,7 +187,8 @@ class KNeighborsTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
             The entries of a row are in ascending order of distance; zeros are stored.
         """
         check_is_fitted(self)
-        return self.kneighbors_graph(X, self.n_neighbors + (self.mode == "distance"), self.mode)
+        n_neighbors = read_count(self.n_neighbors, "n_neighbors", 1)
+        return self.kneighbors_graph(X, n_neighbors + (self.mode == "distance"), self.mode)
 
     def fit_transform(self, X: Any, y: Any = None) -> CsrMatrix:
         """Search the nearest neighbours of every row of X among all rows of X.

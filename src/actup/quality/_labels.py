@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from actup._labels import label_array
 from actup._threads import count_threads, map_in_threads
-from actup._values import read_flag
+from actup._values import naming_memory, read_count, read_flag, read_optional_count
 from actup.quality._inputs import NotMeasurable, check_k, check_labels, check_map, within_range
 from actup.quality._neighborhoods import map_tree, nearest_in_map
 
@@ -175,12 +175,15 @@ def v_measure(
     from sklearn.metrics import v_measure_score
     from threadpoolctl import ThreadpoolController
 
+    starts = read_count(n_init, "n_init", 1)
+    seed = read_optional_count(random_state, "random_state", 0)
     Y = within_range(check_map(Y))
     classes = check_labels(labels, len(Y))
     clusters = min(int(classes.max()) + 1, len(np.unique(Y, axis=0)))
     if len(Y) * clusters > _MAX_KMEANS_DISTANCES:
         raise NotMeasurable(f"k-means of {len(Y)} points with {clusters} clusters would take many minutes")
-    seeds = np.random.SeedSequence(random_state).generate_state(n_init)
+    with naming_memory(n_init, "n_init"):
+        seeds = np.random.SeedSequence(seed).generate_state(starts)
 
     # The sums of k-means depend on the number of OpenMP threads, so each worker uses one.
     libraries = ThreadpoolController()

@@ -16,7 +16,7 @@ from actup._engine import engine
 from actup._errors import WrongType
 from actup._threads import count_threads
 from actup._typing import CsrMatrix
-from actup._values import as_float, read_name
+from actup._values import as_float, read_flag, read_name
 from actup.graph._records import Graph
 from actup.quality._inputs import NotMeasurable, check_map
 from actup.recipe._switches import Loss, Repulsion
@@ -342,4 +342,5 @@ def frobenius_loss(
     >>> frobenius_loss(result.graph, result.embedding) < frobenius_loss(result.graph, X[:, :2])
     True
     """
-    return _finite(measurable_losses(graph, Y, a, b, n_jobs).frobenius(normalized), Y)
+    is_normalized = read_flag(normalized, "normalized")
+    return _finite(measurable_losses(graph, Y, a, b, n_jobs).frobenius(is_normalized), Y)

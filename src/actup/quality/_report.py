@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
@@ -13,7 +13,7 @@ from actup._errors import WrongType
 from actup._suggestions import explain_unknown_keywords
 from actup._threads import count_threads
 from actup._typing import CsrMatrix, Rows
-from actup._values import read_flag
+from actup._values import is_iterable, read_flag
 from actup.graph._records import Graph
 from actup.quality._inputs import NotMeasurable, check_labels, check_map, check_pair, check_sample
 from actup.quality._measures import MEASURES, MeasureInputs
@@ -211,7 +211,7 @@ def quality_report(
     'needs the neighbour graph: give graph'
     """
     shown = read_flag(verbose, "verbose")
-    if not isinstance(others, Iterable | None):
+    if others is not None and not is_iterable(others):
         raise WrongType(f"others={others!r} must be a sequence of maps, of other seeds")
     points, Y = (None, check_map(Y)) if X is None else check_pair(X, Y, metric)
     labels = None if y is None else check_labels(y, len(Y), "y")

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import itertools
+import reprlib
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from actup._errors import WrongType
 from actup._threads import count_threads
+from actup._values import is_iterable
 from actup.quality._inputs import check_k, check_map, draw_rows, within_range
 from actup.quality._neighborhoods import map_tree, nearest_in_map
 
@@ -79,6 +82,8 @@ def seed_stability(
     >>> round(stability.disparity, 6), stability.jaccard
     (0.0, 1.0)
     """
+    if not is_iterable(embeddings):
+        raise WrongType(f"embeddings={reprlib.repr(embeddings)} must be a sequence of maps")
     maps = [within_range(check_map(Y)) for Y in embeddings]
     shapes = sorted({Y.shape for Y in maps})
     if len(maps) < 2 or len(shapes) > 1:

@@ -14,7 +14,8 @@ from actup._device import to_host
 from actup._output_path import output_path, read_path
 from actup._threads import count_threads
 from actup._typing import CsrMatrix
-from actup.backends import load_backend
+from actup.backends import check_backend
+from actup.estimators._inputs import reject_arrays
 from actup.estimators._state import FittedState, check_has_graph, snapshot
 from actup.graph._records import Graph
 from actup.neighbors._chunks import row_chunks
@@ -95,7 +96,8 @@ def save_model(model: Embedder, path: str | os.PathLike[str], data: str | None, 
         raise ValueError(f"data={data!r} is not one of 'full', 'half', None")
     if _class_named(type(model).__name__) is not type(model):
         raise TypeError(
-            f"{type(model).__name__} is no class that actup.load makes ({', '.join(_CLASSES)}): use pickle"
+            f"the model is of class {type(model).__name__}, but actup.load makes only {', '.join(_CLASSES)}: "
+            "use pickle"
         )
     check_has_graph(model)
     model = snapshot(model)
@@ -196,10 +198,10 @@ def _read_state(content: Any, decoder: Decoder) -> FittedState:
 
 def _check_run_parameters(model: Embedder) -> None:
     """Check what ``transform`` reads of the parameters; the others are checked by the next fit."""
+    reject_arrays(model.get_params(deep=False))
     count_threads(model.n_jobs)
     model._transform_seed()
-    if model.backend != "auto":
-        load_backend(model.backend)
+    check_backend(model.backend)
 
 
 def _check_state(state: FittedState) -> None:

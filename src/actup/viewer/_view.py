@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from actup._suggestions import PICTURE_NAMES, explain_unknown_keywords
+from actup._values import read_flag
 from actup.viewer._live._begin import follow
 from actup.viewer._live._session import LiveView
 from actup.viewer._notebook._page import frame_addition
@@ -207,6 +208,6 @@ def view(
         info=info,
         side_by_side=side_by_side,
     )
-    if live:
+    if read_flag(live, "live"):
         return follow(maps, contents)
     return View(maps, contents)

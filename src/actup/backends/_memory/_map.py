@@ -237,7 +237,7 @@ def mesh_bytes(recipe: Recipe, n: int, extents: tuple[float, ...] = ()) -> float
 def mesh_lines(recipe: Recipe, n: int) -> float:
     """How many lines a side of the mesh has at the end, roughly: how wide maps become depends on the data."""
     if recipe.normalized:
-        extent = _SMALL_MAP_EXTENT * n**0.2 / max(1, recipe.neighbors_searched(n)) ** 0.25
+        extent = _SMALL_MAP_EXTENT * math.pow(n, 0.2) * math.pow(max(1, recipe.neighbors_searched(n)), -0.25)
         lines = 12.0 + max(_MESH_ROOM * extent / recipe.spacing(n), n / _POINTS_PER_LINE)
     else:  # measured with data of one to fifty groups, which spread most
         lines = _roomy_lines((10.0 + math.log2(max(2, n))) / recipe.spacing(n))

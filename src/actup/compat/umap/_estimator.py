@@ -16,6 +16,7 @@ from actup.compat.umap._search_index import SearchIndex
 from actup.estimators._umap import UMAP as _UMAP
 from actup.estimators._umap_private import DERIVED, KNOWN_BEFORE_FIT, recipe_of
 from actup.graph._disconnection import disconnection_distance
+from actup.graph._target import check_target_neighbors
 from actup.recipe._recipe import Recipe
 from actup.transform._new_rows import TrainingRows
 
@@ -85,13 +86,15 @@ class UMAP(_UMAP):
         return super().transform(X, *args, **kwargs)
 
     def inverse_transform(self, X: Any) -> np.ndarray:
+        self._check_transform_mode()
         if "recipe_" in vars(self):
             reason = _why_no_inverse(self)
             if reason is not None:
                 raise ValueError(f"inverse_transform is not available for {reason}; actup.UMAP has it")
-            if self.n_components >= _MANY_COMPONENTS:
+            n_components = self.embedding_.shape[1]
+            if n_components >= _MANY_COMPONENTS:
                 warn_user(
-                    f"n_components={self.n_components}: in so many dimensions few points of the map lie "
+                    f"n_components={n_components}: in so many dimensions few points of the map lie "
                     "around a place, so that its row is less precise"
                 )
         return super().inverse_transform(X)
@@ -159,11 +162,12 @@ def _check_parameters(model: Any) -> None:
     """Reject values that umap-learn rejects and ``actup.UMAP`` checks later, or has no use for."""
     if not isinstance(model.init, str) and np.ndim(model.init) != 2:
         raise ValueError(f"init={model.init!r} must be a name or an array of shape (n_samples, n_components)")
-    if model.n_jobs is not None and (model.n_jobs < -1 or model.n_jobs == 0):
-        raise ValueError(f"n_jobs={model.n_jobs} must be at least 1, or -1 for all cores")
+    n_jobs = model.n_jobs
+    if n_jobs is not None and not (isinstance(n_jobs, int | np.integer) and (n_jobs == -1 or n_jobs >= 1)):
+        raise ValueError(f"n_jobs={n_jobs!r} must be an integer of at least 1, or -1 for all cores")
     target_n_neighbors = getattr(model, "target_n_neighbors", -1)
-    if target_n_neighbors != -1 and target_n_neighbors < 2:
-        raise ValueError(f"target_n_neighbors={target_n_neighbors} must be at least 2, or -1 for n_neighbors")
+    if not (isinstance(target_n_neighbors, int | np.integer) and target_n_neighbors == -1):
+        check_target_neighbors(target_n_neighbors)
     if not isinstance(getattr(model, "tqdm_kwds", None), dict | None):
         raise ValueError(f"tqdm_kwds={model.tqdm_kwds!r} must be a dict or None")
     disconnection_distance(model.metric, getattr(model, "disconnection_distance", None))
@@ -195,7 +199,7 @@ def _distance_function(model: UMAP, parameter: str, gradients: bool) -> Any:
     named = distances.named_distances_with_gradients if gradients else distances.named_distances
     metric = getattr(model, parameter, "euclidean")
     if not callable(metric):
-        return named.get(metric)
+        return named.get(metric) if isinstance(metric, str) else None
     return metric if not gradients or _returns_gradient(model, metric) else None
 
 

@@ -6,6 +6,7 @@ import hashlib
 import os
 
 from actup._errors import WrongType
+from actup._output_path import read_path
 from actup._whole_file import reject_special
 from actup.distributed._sinks._base import Sink
 from actup.distributed._sinks._dask import DaskSink
@@ -82,7 +83,7 @@ def open_sink(out: str | os.PathLike[str] | None, source: Source, dimensions: in
         out = join(as_location(work), name) + ("/" if name.endswith("/") else "")
     if not isinstance(out, str | os.PathLike):
         raise WrongType(f"out={out!r} must be a path or None")
-    text = os.fspath(out)
+    text = read_path(out, "out")
     target = as_location(text)
     token = _token(target, source.identity(), dimensions)
     state = os.path.join(as_location(work), f"output-{token}")

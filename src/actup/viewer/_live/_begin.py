@@ -53,7 +53,7 @@ def check_can_be_shown(model: Any) -> None:
             f"live=True needs a model whose layout can run, UMAP, TSNE or GDR, got {type(model).__name__}; "
             "finished maps are shown with live=False"
         )
-    recipe = model._recipe()
+    recipe = model._checked_recipe()
     if recipe.n_components != 2:
         raise ValueError(f"n_components={recipe.n_components}: a live page shows 2 dimensions")
     if getattr(model, "unique", False):
