@@ -116,7 +116,7 @@ def _read_map(embedding: Any) -> np.ndarray:
             f"embedding has shape {places.shape} of {places.dtype}, but Embedding Atlas shows maps of two "
             "dimensions: give (n, 2) real numbers"
         )
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         places = places.astype(np.float32)
     if not np.isfinite(places).all():
         row = int(np.isfinite(places).all(axis=1).argmin())

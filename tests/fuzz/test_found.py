@@ -461,6 +461,24 @@ def test_wrong_lists_of_neighbors_are_no_attribute():
     assert model.set_params(precomputed_knn=-1).knn_indices is None
 
 
+def signaling_nan(array):
+    """A copy with a NaN whose conversion and arithmetic NumPy warns of."""
+    array = np.array(array, np.float64)
+    array.reshape(-1).view(np.uint64)[3] = 0x7FF0000000000001
+    return array
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_every_kind_of_nan_is_nan(tmp_path):
+    with pytest.raises(ValueError, match="graph has weights that are infinite or NaN"):
+        actup.Graph.from_scipy(signaling_nan(np.abs(X @ X.T)))
+    lists = np.argsort(np.abs(X))[:, :4], signaling_nan(np.sort(np.abs(X), axis=1))
+    with pytest.raises(ValueError, match="precomputed_knn has a distance of nan"):
+        umap(precomputed_knn=lists).fit(X)
+    assert actup.nearest_neighbors(signaling_nan(X), 4, metric="gower").indices.shape == (30, 4)
+    assert actup.find_clusters(signaling_nan(X[:, :2]), min_cluster_size=5).labels[1] == -1
+
+
 def test_estimates_of_rows_without_columns():
     with pytest.raises(ValueError, match="X has 5 rows and 0 columns"):
         umap().memory_estimate(np.zeros((5, 0)))

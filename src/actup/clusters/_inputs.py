@@ -75,7 +75,8 @@ def _read_places(model_or_Y: Any) -> tuple[np.ndarray, np.ndarray]:
 
 def _scaled(places: np.ndarray, placed: np.ndarray) -> np.ndarray:
     largest = float(np.abs(places[placed]).max(initial=0))
-    return np.ascontiguousarray(np.ldexp(places, -int(np.frexp(largest)[1])))
+    with np.errstate(invalid="ignore"):  # points without a place, with NaN of any kind
+        return np.ascontiguousarray(np.ldexp(places, -int(np.frexp(largest)[1])))
 
 
 def _own_graph(model: Any) -> Any:

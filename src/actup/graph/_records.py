@@ -23,7 +23,8 @@ _MIN_ID, _MAX_ID = np.iinfo(np.int32).min, np.iinfo(np.int32).max
 
 def _contiguous(array: Array, dtype: type[np.generic]) -> Array:
     """The array in C order and of a type; an array on a GPU is returned as it is, its backend makes it so."""
-    with np.errstate(over="ignore"):  # too large for the type becomes infinite, which is rejected by name
+    # What is too large for the type becomes infinite, and both that and NaN of any kind are rejected by name.
+    with np.errstate(over="ignore", invalid="ignore"):
         return array if on_gpu(array) else np.ascontiguousarray(array, dtype)
 
 
@@ -249,7 +250,8 @@ class Graph:
         if not issparse(matrix) and (np.ndim(matrix) != 2 or np.asarray(matrix).dtype.kind not in "biuf"):
             raise WrongType(f"graph is a {type(matrix).__name__}, but must be a square matrix of numbers")
         matrix = read_sparse(matrix, "graph") if issparse(matrix) else matrix
-        with np.errstate(over="ignore"):  # too large for float32 becomes infinite, which is rejected by name
+        # What is too large for float32 becomes infinite; that and NaN of any kind are rejected by name.
+        with np.errstate(over="ignore", invalid="ignore"):
             matrix = csr_matrix(matrix, dtype=np.float32, copy=True)
         if matrix.shape[0] != matrix.shape[1]:
             raise ValueError(f"a graph needs a square matrix, got shape {matrix.shape}")

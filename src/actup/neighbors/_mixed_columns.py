@@ -91,7 +91,7 @@ class MixedColumns:
                 f"{name} holds text in column {int(text.argmax())}, where the data that it is compared with "
                 "hold numbers: convert it"
             )
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):  # NaN of any kind stays NaN
             values = (rows - self.lows) / self.ranges * self.weights
         return np.where(self.is_category, rows, values)
 

@@ -105,7 +105,7 @@ def _rows_used(rows: Rows, ids: np.ndarray) -> tuple[Rows, slice | np.ndarray, n
     if not issparse(rows) and is_engine_type(rows):
         return rows, slice(None), ids
     used, renumbered = np.unique(ids, return_inverse=True)
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         converted = rows[used].astype(np.float32)
     if not np.isfinite(converted.data if issparse(converted) else converted).all():
         raise ValueError(
@@ -125,7 +125,7 @@ def _read_places(places: Any, dimensions: int) -> np.ndarray:
             f"X has {rows.shape[1]} columns, but inverse_transform expects places on the map, which has "
             f"{dimensions} dimensions"
         )
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         read: np.ndarray = rows.astype(np.float32, copy=False)
     finite = np.isfinite(read).all(axis=1)
     if not finite.all():

@@ -96,7 +96,7 @@ def check_map(embedding: Any, n: int, dimensions: int) -> Array:
             f"embedding_ has shape {tuple(points.shape)}, but the model was fitted to {n} rows in "
             f"{dimensions} dimensions: assign one place for each of them, or fit again"
         )
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         points = points.astype(np.float32, copy=False)
     finite = array_module(points).isfinite(points).all(axis=1)
     if not bool(finite.all()):
