@@ -21,6 +21,7 @@ import numpy as np
 from scipy import sparse
 
 import actup
+from actup._array_files import ARRAY_FILE_ERRORS
 from actup.saving import SavedModelError
 from actup.saving._container import _npy_header
 
@@ -278,16 +279,8 @@ def mutate(data: bytes, draw: random.Random) -> tuple[str, bytes]:
     while draw.random() < 0.2:
         try:
             draw.choice(OF_MEMBERS)(members, draw)
-        except (
-            ValueError,
-            LookupError,
-            TypeError,
-            AttributeError,
-            ArithmeticError,
-            RecursionError,
-            MemoryError,
-        ):  # no model any more, or an array whose header lies about its length
-            break
+        except (*ARRAY_FILE_ERRORS, LookupError, ArithmeticError, MemoryError):
+            break  # no model any more, or an array whose header lies
     output, method = (
         io.BytesIO(),
         draw.choice([zipfile.ZIP_STORED] * 6 + [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2]),
