@@ -17,7 +17,6 @@ __all__ = [
     "Layout",
     "PointInputs",
     "backends",
-    "check_backend",
     "choose_backend",
     "cuda_is_available",
     "load_backend",

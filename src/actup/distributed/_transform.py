@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 import actup
 from actup._errors import WrongType
@@ -140,7 +141,7 @@ def _saved(model: Any, work: Path) -> Path:
     """The path of the model in a file that is named after its content."""
     if isinstance(model, (str, os.PathLike)):
         return Path(read_path(model, "model")).absolute()
-    if not hasattr(model, "save"):
+    if not isinstance(model, BaseEstimator):
         raise WrongType(f"model={reprlib.repr(model)} must be a fitted estimator, or the path of a saved one")
     path = work / f".model-{secrets.token_hex(8)}.actup"
     try:

@@ -13,13 +13,14 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from actup._bytes import read_bytes
 from actup._device import on_gpu, to_host
 from actup._given import Given, check_rows_of_neighbors, count_rows
 from actup._memory import explained, shape_of
 from actup._pipeline import Embedding, descend, iterate_maps, prepare, with_column_numbers
 from actup._threads import count_threads
 from actup._typing import Array, CsrMatrix, Rows
-from actup.backends import Backend, choose_backend, load_backend
+from actup.backends import Backend, check_backend, choose_backend, load_backend
 from actup.estimators._callbacks import CallbackSupportMixin, fit_task
 from actup.estimators._files import FilesMixin
 from actup.estimators._inputs import FitInputs, draw_seed, read_given_neighbors, read_mobility, reject_arrays
@@ -389,6 +390,11 @@ class Embedder(
         """The recipe of the parameters, after a check of those that are no part of it."""
         reject_arrays(self.get_params(deep=False))
         self._check_choices()
+        self._transform_seed()
+        count_threads(self.n_jobs)
+        check_backend(self.backend)
+        if self.max_memory is not None:
+            read_bytes(self.max_memory, "max_memory")
         return self._recipe()
 
     def _check_choices(self) -> None:
@@ -397,7 +403,6 @@ class Embedder(
     def _prepare(self, X: Any, inputs: FitInputs, progress: Progress) -> tuple[Embedding, FittedState]:
         """Run all stages up to the layout; the estimator itself stays as it is."""
         recipe = self._checked_recipe()  # first: rejects what cannot be run before any work is done
-        self._transform_seed()  # rejects a wrong one
         backend = load_backend(choose_backend(self.backend, X, count_rows(X)))
         checked = snapshot(self)  # scikit-learn's check sets attributes
         recipe = with_column_numbers(recipe, X)

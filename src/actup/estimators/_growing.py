@@ -61,7 +61,7 @@ class GrowingMap(Embedder):
     def _grow(self, X: Any, y: Any = None, finite: bool | str = True, method: str = "partial_fit") -> Self:
         """Add rows to the map of a fitted model; errors speak of the method that the caller has called."""
         model = fitted_model(self)
-        model._checked_recipe()  # the map keeps its own; what it says of the run must be right
+        model._checked_recipe()  # parameters that were set since the fit must be right
         model._training.check_has_rows(method, _DISTANCES_INSTEAD)
         model.precomputed_knn = None  # those of the rows before, if they were given
         backend = load_backend(choose_backend(model.backend, X, len(model._training)))
@@ -107,6 +107,7 @@ class GrowingMap(Embedder):
             movement.
         """
         model = fitted_model(self)
+        model._checked_recipe()  # the new map is made with these parameters
         model._training.check_has_rows("refit", _DISTANCES_INSTEAD)
         model.__dict__.pop("network_", None)  # places by a search are those of the map, for shared rows
         start, places = to_host(model._places_of(X)), to_host(model.embedding_)
@@ -174,7 +175,7 @@ class GrowingMap(Embedder):
     def _subset(self, selection: Any, progress: Progress) -> Self:
         """As ``subset``, reporting to ``progress``."""
         model = fitted_model(self)
-        model._checked_recipe()  # the new model has these parameters
+        model._checked_recipe()  # parameters that were set since the fit must be right
         chosen = _selected_rows(selection, len(model._training))
         graph = _subgraph(model, chosen)
         start = to_host(model.embedding_)[chosen]

@@ -35,6 +35,7 @@ _ARRAYS |= {
     "metric_kwds",
     "metric_params",
     "output_metric_kwds",
+    "hidden_layer_sizes",
     "callback",
     "callbacks",
 }

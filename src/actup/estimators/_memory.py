@@ -58,10 +58,10 @@ class MemoryMixin:
         Returns
         -------
         MemoryEstimate
-            Bytes of every stage, with X but without Python and its libraries; within 20 % for metrics that
-            the engine computes. ``describe()`` shows it. With ``unique=True``, duplicates are counted if X is
-            an array or a CSR matrix; otherwise they are taken for few, which take most memory. The network
-            of ``ParametricUMAP`` is not counted.
+            Bytes of every stage, with X but without Python and its libraries; within 20 % (of less than 5 MB:
+            1 MB) for metrics that the engine computes. ``describe()`` shows it. With ``unique=True``,
+            duplicates are counted if X is an array or a CSR matrix; otherwise they are taken for few, which
+            take most memory. The network of ``ParametricUMAP`` is not counted.
 
         See Also
         --------

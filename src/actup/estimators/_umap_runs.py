@@ -68,6 +68,7 @@ class UmapRuns(GrowingMap):
 
     def _check_choices(self) -> None:
         """Reject values of parameters that are no part of the recipe."""
+        self._check_target(None)
         self._check_transform_mode()
         self._check_choice("disconnected", ("place", "nan"))
         for name in _FLAGS:

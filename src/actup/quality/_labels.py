@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import reprlib
+
 import numpy as np
 from numpy.typing import ArrayLike
 
+from actup._errors import WrongType
 from actup._labels import label_array
 from actup._threads import count_threads, map_in_threads
-from actup._values import naming_memory, read_count, read_flag, read_optional_count
+from actup._values import naming_memory, read_count, read_flag
 from actup.quality._inputs import NotMeasurable, check_k, check_labels, check_map, within_range
 from actup.quality._neighborhoods import map_tree, nearest_in_map
 
@@ -176,14 +179,18 @@ def v_measure(
     from threadpoolctl import ThreadpoolController
 
     starts = read_count(n_init, "n_init", 1)
-    seed = read_optional_count(random_state, "random_state", 0)
+    try:
+        seed = np.random.SeedSequence(random_state)
+    except (TypeError, ValueError):
+        shown = reprlib.repr(random_state)
+        raise WrongType(f"random_state={shown} must be a whole number of at least 0") from None
     Y = within_range(check_map(Y))
     classes = check_labels(labels, len(Y))
     clusters = min(int(classes.max()) + 1, len(np.unique(Y, axis=0)))
     if len(Y) * clusters > _MAX_KMEANS_DISTANCES:
         raise NotMeasurable(f"k-means of {len(Y)} points with {clusters} clusters would take many minutes")
     with naming_memory(n_init, "n_init"):
-        seeds = np.random.SeedSequence(seed).generate_state(starts)
+        seeds = seed.generate_state(starts)
 
     # The sums of k-means depend on the number of OpenMP threads, so each worker uses one.
     libraries = ThreadpoolController()

@@ -95,9 +95,9 @@ def save_model(model: Embedder, path: str | os.PathLike[str], data: str | None, 
     if not (data is None or isinstance(data, str)) or data not in _DATA:
         raise ValueError(f"data={data!r} is not one of 'full', 'half', None")
     if _class_named(type(model).__name__) is not type(model):
+        name = f"{type(model).__module__}.{type(model).__qualname__}"
         raise TypeError(
-            f"the model is of class {type(model).__name__}, but actup.load makes only {', '.join(_CLASSES)}: "
-            "use pickle"
+            f"the model is a {name}, but actup.load makes only {', '.join(_CLASSES)} of actup: use pickle"
         )
     check_has_graph(model)
     model = snapshot(model)

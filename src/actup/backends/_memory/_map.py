@@ -23,9 +23,9 @@ _CODE_COLUMNS, _LANDMARK_SAMPLE = 128, 64
 _PCA_CHUNK_ROWS, _PCA_SUM_VALUES = 512, 2**24
 _MAX_LINES = {1: 16384, 2: 2304}  # of a side of the mesh
 _MAX_LINES_OF_FEW, _FEW_POINTS = 1024, 20_000
-# Of normalised maps: small ones as measured with groups and noise, large ones with groups far apart, which
-# spread most.
-_SMALL_MAP_EXTENT, _POINTS_PER_LINE = 116.0, 130
+# A normalised map of n points with k neighbours is about _EXTENT n^0.2 k^-0.25 wide, as measured with groups
+# and noise; large ones spread most if groups lie far apart: a line of the mesh for so many points.
+_EXTENT, _POINTS_PER_LINE = 116.0, 130
 _MESH_CELL_BYTES = 20.0  # the grid, its spectrum and the factors of the convolution
 # While a mesh is made, a sharp potential is sampled twice as finely in both directions, up to so many cells.
 _SAMPLED_CELL_BYTES, _MAX_SAMPLED_CELLS = 32.0, 2.0**20
@@ -237,7 +237,7 @@ def mesh_bytes(recipe: Recipe, n: int, extents: tuple[float, ...] = ()) -> float
 def mesh_lines(recipe: Recipe, n: int) -> float:
     """How many lines a side of the mesh has at the end, roughly: how wide maps become depends on the data."""
     if recipe.normalized:
-        extent = _SMALL_MAP_EXTENT * math.pow(n, 0.2) * math.pow(max(1, recipe.neighbors_searched(n)), -0.25)
+        extent = _EXTENT * math.pow(n, 0.2) * math.pow(max(1, recipe.neighbors_searched(n)), -0.25)
         lines = 12.0 + max(_MESH_ROOM * extent / recipe.spacing(n), n / _POINTS_PER_LINE)
     else:  # measured with data of one to fifty groups, which spread most
         lines = _roomy_lines((10.0 + math.log2(max(2, n))) / recipe.spacing(n))

@@ -18,7 +18,8 @@ _CLUSTER_SAMPLE = 64  # rows per cluster by which clusters are found
 _MAX_MEAN_CLUSTER = 256
 _MAX_FOLLOWED = 16  # of a list, in a refinement round
 _THREAD_SCRATCH_BYTES = 2 * 2**20  # of a search in clusters, per thread
-_KEPT_SCRATCH_BYTES, _KEPT_ROW_BYTES = 1.1e6, 60.0  # of it, what the heap keeps, at most so much per row
+# What the heap keeps of a thread's scratch, as measured: so much, or less of few rows.
+_KEPT_THREAD_BYTES, _KEPT_THREAD_BYTES_PER_ROW = 1.1e6, 60.0
 _MIN_PACKED_BYTES = 2**22  # of points that are packed at a time in an exact search
 _CHUNK_BYTES = 2**24  # of what NumPy and scikit-learn compare at a time
 _MIN_INDEXED_VALUES = 2**19  # of sparse points in an inverted index
@@ -74,7 +75,8 @@ def kept_scratch(shape: RunShape, lean: Lean) -> Moment:
     record = METRICS.get(record.reduced_to, record)
     if record.cluster_search and not shape.sparse and _compares_codes(shape, lean):
         return {}
-    return {"heap of threads": min(_KEPT_SCRATCH_BYTES, _KEPT_ROW_BYTES * shape.rows) * shape.threads}
+    kept = min(_KEPT_THREAD_BYTES, _KEPT_THREAD_BYTES_PER_ROW * shape.rows)
+    return {"heap of threads": kept * shape.threads}
 
 
 def _compares_codes(shape: RunShape, lean: Lean) -> bool:
@@ -86,6 +88,7 @@ def _compares_codes(shape: RunShape, lean: Lean) -> bool:
 
 
 def _compares_all(shape: RunShape) -> bool:
+    """Whether all pairs are compared, by codes if there are few rows."""
     n, columns, k = shape.rows, shape.columns, shape.k
     return shape.recipe.recall >= 1 or _cluster_search.exact_is_cheaper(n, columns, k)
 

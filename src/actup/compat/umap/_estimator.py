@@ -91,7 +91,7 @@ class UMAP(_UMAP):
             reason = _why_no_inverse(self)
             if reason is not None:
                 raise ValueError(f"inverse_transform is not available for {reason}; actup.UMAP has it")
-            n_components = self.embedding_.shape[1]
+            n_components = self.recipe_.n_components
             if n_components >= _MANY_COMPONENTS:
                 warn_user(
                     f"n_components={n_components}: in so many dimensions few points of the map lie "
@@ -109,7 +109,7 @@ class UMAP(_UMAP):
         return recipe.but(metric=DistanceAlone(recipe.metric)) if callable(recipe.metric) else recipe
 
     def _check_target(self, y: Any) -> None:
-        """As in ``actup.UMAP``, but without a target no parameter of it is checked, as in umap-learn."""
+        """As in ``actup.UMAP``, but only with a target, as in umap-learn."""
         if y is not None:
             super()._check_target(y)
 
@@ -163,7 +163,8 @@ def _check_parameters(model: Any) -> None:
     if not isinstance(model.init, str) and np.ndim(model.init) != 2:
         raise ValueError(f"init={model.init!r} must be a name or an array of shape (n_samples, n_components)")
     n_jobs = model.n_jobs
-    if n_jobs is not None and not (isinstance(n_jobs, int | np.integer) and (n_jobs == -1 or n_jobs >= 1)):
+    whole = isinstance(n_jobs, int | np.integer) and not isinstance(n_jobs, bool)
+    if n_jobs is not None and not (whole and (n_jobs == -1 or n_jobs >= 1)):
         raise ValueError(f"n_jobs={n_jobs!r} must be an integer of at least 1, or -1 for all cores")
     target_n_neighbors = getattr(model, "target_n_neighbors", -1)
     if not (isinstance(target_n_neighbors, int | np.integer) and target_n_neighbors == -1):
