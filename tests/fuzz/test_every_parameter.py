@@ -14,6 +14,7 @@ from functools import partial
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.neighbors import KNeighborsClassifier
 
 import actup
 from actup import distributed, quality, viewer
@@ -107,6 +108,20 @@ def test_of_estimators(estimator, call, tmp_path):
             kind = f"{estimator}({name}={wrong}).{call}"
             mistakes.append(mistake_of(partial(use, model, tmp_path), kind))
     assert not any(mistakes), "\n".join(filter(None, mistakes))
+
+
+def test_refit_keeps_the_number_of_dimensions():
+    model = ESTIMATORS["UMAP"]().fit(X).set_params(n_components=3)
+    with pytest.raises(ValueError, match="n_components=3, but refit begins with a map in 2 dimensions"):
+        model.refit(X + 0.1)
+
+
+def test_models_of_other_libraries_are_not_placed_on(tmp_path):
+    for model in (KNeighborsClassifier(), actup.KNeighborsTransformer().fit(X)):
+        with pytest.raises(TypeError, match=r"model=.* must be a fitted estimator of ActUp"):
+            distributed.transform(model, X, work=tmp_path)
+    with pytest.raises(AttributeError, match="mappers_"):
+        distributed.transform(actup.AlignedUMAP(), X, work=tmp_path)
 
 
 FUNCTIONS = {

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 import actup
 from actup._errors import WrongType
@@ -31,6 +30,8 @@ from actup.distributed._sources._storage import as_location
 from actup.distributed._stored import stored_source
 from actup.distributed._tasks import reject_other_version
 from actup.distributed._workers import Workers
+from actup.estimators._aligned import AlignedUMAP
+from actup.estimators._base import Embedder
 from actup.progress import Progress, read_progress
 
 _CHUNK_BYTES = 2**26  # of rows that are placed at a time
@@ -141,8 +142,9 @@ def _saved(model: Any, work: Path) -> Path:
     """The path of the model in a file that is named after its content."""
     if isinstance(model, (str, os.PathLike)):
         return Path(read_path(model, "model")).absolute()
-    if not isinstance(model, BaseEstimator):
-        raise WrongType(f"model={reprlib.repr(model)} must be a fitted estimator, or the path of a saved one")
+    if not isinstance(model, Embedder | AlignedUMAP):  # which says how to save its models
+        shown = reprlib.repr(model)
+        raise WrongType(f"model={shown} must be a fitted estimator of ActUp, or the path of a saved one")
     path = work / f".model-{secrets.token_hex(8)}.actup"
     try:
         model.save(path)

@@ -107,7 +107,11 @@ class GrowingMap(Embedder):
             movement.
         """
         model = fitted_model(self)
-        model._checked_recipe()  # the new map is made with these parameters
+        given, known = model._checked_recipe().n_components, model.recipe_.n_components
+        if given != known:
+            raise ValueError(
+                f"n_components={given}, but refit begins with a map in {known} dimensions: use fit"
+            )
         model._training.check_has_rows("refit", _DISTANCES_INSTEAD)
         model.__dict__.pop("network_", None)  # places by a search are those of the map, for shared rows
         start, places = to_host(model._places_of(X)), to_host(model.embedding_)

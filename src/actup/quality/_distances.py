@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from actup._threads import count_threads
 from actup._typing import Rows
-from actup.quality._inputs import NotMeasurable, check_pair, check_sample
+from actup.quality._inputs import NotMeasurable, check_pair, check_sample, random_generator
 from actup.quality._points import MeasuredPoints
 
 
@@ -66,10 +66,9 @@ def triplet_accuracy(
     n, threads = len(Y), count_threads(n_jobs)
     if n < 3:
         raise NotMeasurable(f"a triplet needs at least 3 points, got {n}")
-    sample = check_sample(sample)
+    sample, rng = check_sample(sample), random_generator(random_state)
     if sample is None or sample >= n * (n - 1) * (n - 2) // 2:
         return _all_triplets(points, Y, threads)
-    rng = np.random.default_rng(random_state)
     anchor = rng.integers(n, size=sample)
     first_step, second_step = rng.integers(1, n, sample), rng.integers(1, n - 1, sample)
     second_step += second_step >= first_step  # three different points
@@ -148,11 +147,10 @@ def distance_correlation(
     n = len(Y)
     if n < 3:
         raise NotMeasurable(f"a correlation of distances needs at least 3 points, got {n}")
-    sample = check_sample(sample)
+    sample, rng = check_sample(sample), random_generator(random_state)
     if sample is None or sample >= n * (n - 1) // 2:
         first, second = np.triu_indices(n, 1)
     else:
-        rng = np.random.default_rng(random_state)
         first = rng.integers(n, size=sample)
         second = (first + rng.integers(1, n, sample)) % n
     ranks_X = rankdata(points.pair_distances(first, second, count_threads(n_jobs)))

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import reprlib
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 
+from actup._errors import WrongType
 from actup._labels import label_array, missing_labels
 from actup._maps import map_of
 from actup._typing import Rows
@@ -109,9 +113,18 @@ def check_sample(sample: int | None) -> int | None:
     return int(sample)
 
 
+def random_generator(random_state: Any) -> np.random.Generator:
+    """NumPy's generator of a seed."""
+    try:
+        return np.random.default_rng(random_state)
+    except (TypeError, ValueError):
+        shown = reprlib.repr(random_state)
+        raise WrongType(f"random_state={shown} must be a whole number of at least 0") from None
+
+
 def draw_rows(n: int, sample: int | None, random_state: int) -> np.ndarray:
     """Draw ``sample`` of n rows, in ascending order; all rows if ``sample`` is None or at least n."""
-    sample = check_sample(sample)
+    sample, generator = check_sample(sample), random_generator(random_state)
     if sample is None or sample >= n:
         return np.arange(n)
-    return np.sort(np.random.default_rng(random_state).choice(n, sample, replace=False))
+    return np.sort(generator.choice(n, sample, replace=False))
