@@ -88,8 +88,10 @@ def test_errors_of_the_fit_are_raised():
             session.wait(0.1)
 
 
+# A shell may have started the tests with Ctrl-C ignored, which programs inherit.
 SCRIPT = """
-import time
+import signal, time
+signal.signal(signal.SIGINT, signal.default_int_handler)
 import actup
 from sklearn.datasets import load_digits
 model = actup.UMAP(n_epochs=10**6, random_state=0)
